@@ -5,6 +5,7 @@
  * sessions, uploads) are under `/app`. An error response becomes a {@link Refused} with the code and request ID for display.
  */
 
+import { away, check, heard } from "./away.js";
 import { modeOf } from "./mode.js";
 
 /** Error response of the server, or a failed request. */
@@ -25,6 +26,15 @@ export class Refused extends Error {
     this.wait = wait;
   }
 }
+
+/** Status codes of a proxy whose server is away. */
+const GATEWAY = [502, 503, 504];
+
+/** Error without a response. */
+export const unreachable = () => new Refused(0, "unreachable", "", undefined);
+
+/** True for an error that the server's return may fix. @param {unknown} failure */
+export const isUnreachable = (failure) => failure instanceof Refused && failure.code === "unreachable";
 
 /** CSRF token, sent with every request because some reads cost credits. Set after sign-in. */
 let csrf = "";
@@ -63,6 +73,10 @@ async function askOnce(method, path, call) {
   const response = await send(method, path, call);
   const answer = parsed(await response.text(), response.headers.get("content-type"));
   if (response.ok && answer !== null) return answer;
+  if (answer === undefined && GATEWAY.includes(response.status)) {
+    check();
+    throw unreachable();
+  }
   const wait = Number(response.headers.get("retry-after")) || undefined;
   throw refusal(response.status, response.statusText, answer, response.headers.get("x-request-id"), wait);
 }
@@ -129,11 +143,16 @@ async function send(method, path, { query, body, signal, once, headers: own }) {
   const raw = body instanceof Blob || body instanceof FormData;
   if (body !== undefined && !raw) headers.set("content-type", "application/json");
   const sent = body === undefined || raw ? body : JSON.stringify(body);
+  // Not repeated later: the reason for the change may be gone by then.
+  if (away.value && !["GET", "HEAD"].includes(method)) throw unreachable();
   try {
-    return await fetch(address(path, query), { method, headers, body: sent, signal, credentials: "same-origin" });
+    const response = await fetch(address(path, query), { method, headers, body: sent, signal, credentials: "same-origin" });
+    if (!GATEWAY.includes(response.status)) heard();
+    return response;
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Refused(0, "unreachable", "", undefined);
+    check();
+    throw unreachable();
   }
 }
 
@@ -164,7 +183,10 @@ function uploadOnce(path, query, body, progress, signal) {
       const [fault, number] = ["x-upload-fault", "x-upload-fault-number"].map((name) => request.getResponseHeader(name) ?? undefined);
       reject(Object.assign(refused, { fault, number: Number(number) }));
     });
-    request.addEventListener("error", () => reject(new Refused(0, "unreachable", "", undefined)));
+    request.addEventListener("error", () => {
+      check();
+      reject(unreachable());
+    });
     request.addEventListener("abort", () => reject(signal.reason));
     signal.addEventListener("abort", () => request.abort());
     request.send(body);

@@ -6,6 +6,7 @@
  */
 import { useEffect, useRef } from "../vendor/lib.js";
 import { address } from "./api.js";
+import { returns } from "./away.js";
 import { testing } from "./mode.js";
 import { listen } from "./stream.js";
 
@@ -80,3 +81,8 @@ function tellAll() {
 
 document.addEventListener("visibilitychange", arrange);
 testing.subscribe(arrange);
+// A new stream, in place of polling; its start refreshes all parts.
+returns.subscribe(() => {
+  told = "";
+  arrange();
+});

@@ -3,6 +3,7 @@ import { testing, turn } from "./mode.js";
 import { go } from "./route.js";
 import { visibleSections } from "./screens.js";
 import { session, signOut } from "./session.js";
+import { searchField } from "./shortcuts.js";
 import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
 import { telling } from "./ui/toasts.js";
@@ -26,6 +27,7 @@ export function commands() {
     { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
     { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
     { id: "mode", name: testing.value ? t("command.live") : t("mode.switch"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
+    ...(searchField() ? [{ id: "search", name: t("command.search"), keys: "/", run: () => setTimeout(() => searchField()?.focus()) }] : []),
     { id: "theme", name: theme() === "dark" ? t("theme.to_light") : t("theme.to_dark"), run: () => chooseTheme(theme() === "dark" ? "light" : "dark") },
     { id: "out", name: t("frame.sign_out"), run: signOut },
   ];

@@ -5,6 +5,7 @@
  */
 import { useEffect, useState } from "../vendor/lib.js";
 import { Refused, address, get } from "./api.js";
+import { returns } from "./away.js";
 import { listen } from "./stream.js";
 
 const ASK_MS = 2_000;
@@ -73,9 +74,7 @@ export function follow(id, tell, fail) {
 export function useProgress(id) {
   const [state, setState] = useState(/** @type {{ value?: Progress, failure?: unknown }} */ ({}));
   const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    setState({});
-    return follow(id, (value) => setState({ value }), (failure) => setState({ failure }));
-  }, [id, turn]);
+  useEffect(() => setState({}), [id, turn]);
+  useEffect(() => follow(id, (value) => setState({ value }), (failure) => setState({ failure })), [id, turn, returns.value]);
   return { ...state, again: () => setTurn((before) => before + 1), set: (value) => setState({ value }) };
 }

@@ -5,26 +5,31 @@
  * use. Shared modules are in this directory (`api`, `session`, `route`, `text`, `format`) and in `ui/`.
  */
 import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/lib.js";
+import { lackOfModule } from "./away.js";
 import { Frame } from "./frame.js";
+import { Away } from "./frame/away.js";
+import { Leaving } from "./frame/leaving.js";
 import { testing } from "./mode.js";
 import { where } from "./route.js";
 import { alone, find, inside, warm } from "./screens.js";
 import { learn, session } from "./session.js";
-import { language, speak, t } from "./text.js";
-import { Failure, Skeleton, Toasts } from "./ui.js";
+import { language, speak } from "./text.js";
+import { Failure, Skeleton, Toasts, missingPart, useReturn } from "./ui.js";
 
 function App() {
   const place = where.value;
   const known = session.value;
   if (known === undefined) return null;
   const screen = find(place.parts, known !== null);
-  return html`
+  return html`<${Away} />
     ${screen.alone ? html`<${Loaded} key=${screen.module} of=${alone[screen.module]} parts=${screen.parts} />` : html`
       <${Frame} current=${screen.module}>
         <${Loaded} key=${`${testing.value} ${screen.key}`} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
       <//>`}
-    <${Toasts} />`;
+    <${Leaving} /><${Toasts} />`;
 }
+
+const reload = () => location.reload();
 
 /** Screen, once its module is loaded. An error in a screen is shown there; the frame keeps working. */
 function Loaded({ of, parts, query }) {
@@ -34,22 +39,27 @@ function Loaded({ of, parts, query }) {
     let wanted = true;
     of().then(
       (module) => wanted && setLoaded({ Screen: module.Screen }),
-      // The files of this build are gone: a newer build is served.
-      () => wanted && setLoaded({ failure: new Error(t("failure.newer")) }),
+      async () => {
+        const failure = missingPart(await lackOfModule());
+        if (wanted) setLoaded({ failure });
+      },
     );
     return () => {
       wanted = false;
     };
   }, [of]);
+  // Not every browser requests a module again that failed.
+  useReturn(loaded.failure, reload);
   const failure = broken ?? loaded.failure;
-  if (failure) return html`<main class="page" id="page" tabindex="-1"><${Failure} of=${failure} again=${() => location.reload()} /></main>`;
+  if (failure) return html`<main class="page" id="page" tabindex="-1"><${Failure} of=${failure} again=${reload} /></main>`;
   if (!loaded.Screen) return html`<main class="page" aria-busy="true"><${Skeleton} lines=${6} /></main>`;
   return html`<${loaded.Screen} parts=${parts} query=${query} />`;
 }
 
 /** Shown if the session cannot be loaded. */
 function Unknown({ why }) {
-  return html`<main class="alone" id="page"><h1>Probity</h1><${Failure} of=${why} again=${() => location.reload()} /></main>`;
+  useReturn(why, reload);
+  return html`<${Away} /><main class="alone" id="page"><h1>Probity</h1><${Failure} of=${why} again=${reload} /></main>`;
 }
 
 // Loads the texts, the session and the likely screen in parallel.

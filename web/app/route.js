@@ -5,12 +5,18 @@
  * parts `["lists", "job_1"]` and the query `status=risky`. A plus sign is literal, as in addresses.
  */
 import { signal, useEffect, useRef } from "../vendor/lib.js";
+import { mayLeave } from "./unsent.js";
 
 /** @typedef {{ parts: string[], query: URLSearchParams }} Place */
 
-/** @returns {Place} */
-function read() {
-  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+/** Location of the browser, which {@link where} follows. @returns {Place} */
+export function read() {
+  return placeOf(location.hash);
+}
+
+/** @param {string} hash @returns {Place} */
+function placeOf(hash) {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query.replaceAll("+", "%2B")) };
 }
 
@@ -26,9 +32,33 @@ function decode(part) {
 /** Current location. */
 export const where = signal(read());
 
-addEventListener("hashchange", () => {
+/** Hash of {@link where}. */
+let hash = location.hash;
+
+/** True if a location shows other content; filters and open rows do not count. @param {Place} to */
+const isElsewhere = (to) => contentOf(to) !== contentOf(where.value);
+
+/** @param {Place} place */
+const contentOf = ({ parts, query }) => [...parts, query.get("tab")].join("/");
+
+function follow() {
+  hash = location.hash;
   where.value = read();
+}
+
+addEventListener("hashchange", () => {
+  const to = location.hash;
+  if (!isElsewhere(read()) || mayLeave(to)) return follow();
+  // Back or Forward: the page stays until the user has decided.
+  history.pushState(null, "", hash || "#/");
 });
+
+document.addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  const to = link?.getAttribute("href");
+  if (!to?.startsWith("#/") || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (isElsewhere(placeOf(to)) && !mayLeave(to)) event.preventDefault();
+}, { capture: true });
 
 /**
  * URL of a location, for links.
@@ -59,9 +89,21 @@ export function useHere() {
 export function go(parts, query, replace = false) {
   const to = link(parts, query);
   if (replace) {
-    history.replaceState(null, "", to);
-    where.value = read();
-  } else {
+    history.replaceState(history.state, "", to);
+    follow();
+  } else if (!isElsewhere(placeOf(to)) || mayLeave(to)) {
     location.hash = to;
   }
+}
+
+/** Opens something within the screen, such as a row, which Back closes. @type {(parts: string[], query?: Record<string, string | undefined>) => void} */
+export function open(parts, query) {
+  history.pushState({ opened: true }, "", link(parts, query));
+  follow();
+}
+
+/** Closes it: goes back to where it was opened. A reload or a link opened it without such a place. @type {typeof open} */
+export function shut(parts, query) {
+  if (history.state?.opened) history.back();
+  else go(parts, query, true);
 }

@@ -19,6 +19,9 @@ import { adopt, choose, wanted } from "./text.js";
 /** `undefined` until loaded, `null` if nobody is signed in. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
 
+/** True if the last session on this page ended otherwise than by signing out here. */
+export const ended = signal(false);
+
 /** True if the user may change organization data: team, keys, settings. */
 export const administrates = computed(() => session.value?.user.role === "administrator");
 
@@ -28,6 +31,7 @@ export function become(known) {
     forgetOthers(undefined);
     gone();
     session.value = null;
+    ended.value = true;
   };
   forgetOthers(known?.user.id);
   authorize(known?.csrf ?? "", over, replace);
@@ -36,6 +40,7 @@ export function become(known) {
     recall(known?.user.id);
   }
   session.value = known;
+  ended.value = false;
   if (!known) return;
   adopt(known.user.language);
   const tag = wanted();

@@ -1,9 +1,10 @@
 /**
- * Keyboard shortcuts: Ctrl+K or ⌘K opens the palette, letters open screens. Letters are inactive while typing or in a dialog, and
+ * Keyboard shortcuts: Ctrl+K or ⌘K opens the palette, letters open screens, a slash goes to the search of a screen. They are inactive while typing or in a dialog, and
  * can be turned off because speech input may trigger them (WCAG 2.1.4).
  */
 import { signal, useEffect, useState } from "../vendor/lib.js";
-import { t } from "./text.js";
+import { lackOfModule } from "./away.js";
+import { missingPart } from "./ui/notes.js";
 import { toastFailure } from "./ui/toasts.js";
 import { hasUnsent } from "./unsent.js";
 
@@ -24,8 +25,11 @@ export const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 const types = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** The files of this build are gone: a newer build is served. */
-const missing = () => toastFailure(new Error(t("failure.newer")));
+/** Search field of the screen. */
+export const searchField = () => /** @type {HTMLElement | null} */ (document.querySelector("main input[type=search]"));
+
+/** Says why a module did not load. */
+const missing = async () => toastFailure(missingPart(await lackOfModule()));
 
 /** Listens for shortcuts. Returns the open palette and functions that open and close it. */
 export function usePalette() {
@@ -43,17 +47,23 @@ export function usePalette() {
         open();
         return;
       }
-      if (!letters.value || ctrlKey || metaKey || altKey || key.length !== 1 || types(target) || target?.closest?.("[role=grid]")) return;
+      if (!letters.value || ctrlKey || metaKey || altKey || key.length !== 1 || types(target) || (key !== "/" && target?.closest?.("[role=grid]"))) return;
       const before = first && Date.now() < first.until ? `${first.key} ` : "";
       first = undefined;
       if (key === "?") return void open();
+      if (key === "/") {
+        // At once: what is typed next belongs to the field.
+        if (searchField()) event.preventDefault();
+        return searchField()?.focus();
+      }
       if (!before && key === "g") {
         first = { key, until: Date.now() + FOLLOWS_MS };
         return;
       }
       const module = await import("./commands.js").catch(missing);
       const command = module?.commands().find(({ keys }) => keys === before + key);
-      if (command && !(command.clears && hasUnsent())) module?.perform(command);
+      if (!command || (command.clears && hasUnsent())) return;
+      module?.perform(command);
     }
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);

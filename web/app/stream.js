@@ -1,4 +1,5 @@
 /** Server-sent events ({@link EventSource}) with timeout detection. */
+import { check, heard } from "./away.js";
 
 /** Timeout of the first event. It is sent at once, unless a proxy buffers events. */
 const FIRST_MS = 10_000;
@@ -27,10 +28,11 @@ export function listen(url, hears, lost) {
     events.addEventListener(name, ({ data }) => {
       clearTimeout(silence);
       silence = setTimeout(fail, SILENCE_MS);
+      heard();
       hear(data);
     });
   }
   // Browsers reconnect after a broken connection, but not after an error response.
-  events.addEventListener("error", () => events.readyState === EventSource.CLOSED && fail());
+  events.addEventListener("error", () => (events.readyState === EventSource.CLOSED ? fail() : check()));
   return end;
 }

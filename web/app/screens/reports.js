@@ -1,6 +1,7 @@
 /** Usage reports for a period: by status and reason, and by day with a selectable breakdown. */
-import { html, useState } from "../../vendor/lib.js";
+import { html } from "../../vendor/lib.js";
 import { get } from "../api.js";
+import { useFilter } from "../filter.js";
 import { number, percent, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { t } from "../text.js";
@@ -9,17 +10,19 @@ import { Division } from "./reports/division.js";
 
 const PERIODS = ["this_week", "this_month", "this_year", "lifetime"];
 
-export function Screen() {
-  const [period, setPeriod] = useState("this_month");
+/** @param {{ query: URLSearchParams }} props */
+export function Screen({ query }) {
+  const filter = useFilter(["usage"], query, { period: "", by: "", show: "", from: "", to: "" });
+  const period = PERIODS.find((one) => one === filter.now.period) ?? "this_month";
   const report = useFetched((signal) => get("/reports/usage", { period }, signal), [period]);
   return html`<${Page} title=${t("usage.title")} lead=${t("usage.lead")}>
     ${testing.value && html`<p class="quiet small">${t("mode.reports")}</p>`}
     <${Card}>
-      <div class="row"><${Select} label=${t("usage.period")} value=${period} set=${setPeriod}
+      <div class="row"><${Select} label=${t("usage.period")} value=${period} set=${(next) => filter.set({ period: next })}
         options=${PERIODS.map((of) => [of, t(`period.${of}`)])} /></div>
       <${Fetched} from=${report} lines=${8}>${(of) => html`<${Report} of=${of} />`}<//>
     <//>
-    <${Division} />
+    <${Division} filter=${filter} />
   <//>`;
 }
 

@@ -15,7 +15,7 @@ const PER_PAGE = 50;
 
 export function Screen({ query }) {
   const filter = Object.fromEntries(["status", "method", "key_id", "route"].map((name) => [name, query.get(name) ?? ""]));
-  const set = (part) => go(["requests"], { ...filter, ...part }, true);
+  const set = (part) => go(["requests"], { ...filter, ...part });
   const requests = usePages("/app/requests", { ...filter, per_page: PER_PAGE }, "requests");
   const keys = useFetched((signal) => (administrates.value ? get("/api-keys", { per_page: NAMED }, signal) : Promise.resolve({ data: [] })), []);
   const names = Object.fromEntries((keys.value?.data ?? []).map(({ id, name }) => [id, name]));
@@ -29,7 +29,7 @@ export function Screen({ query }) {
     { title: t("actor.api_key"), cell: ({ key_id: id }) => narrow(names[id] ?? html`<code>${id.slice(0, 12)}…</code>`, { key_id: id }) },
     { title: t("requests.id"), cell: ({ id, at }) => html`<code class="small id" title=${`${id} · ${time(at)}`}>${id}</code>` },
   ];
-  const clear = html`<button type="button" class="button" onClick=${() => go(["requests"], {}, true)}>${t("timeline.clear")}</button>`;
+  const clear = html`<button type="button" class="button" onClick=${() => go(["requests"])}>${t("timeline.clear")}</button>`;
   const empty = isFiltered
     ? html`<${Empty} title=${t("requests.nothing")} action=${clear}>${t("requests.nothing_text")}<//>`
     : html`<${Empty} title=${t("requests.none")} action=${html`<a class="button" href="#/docs">${t("docs.title")}</a>`}>${t("requests.none_text")}<//>`;

@@ -2,7 +2,7 @@
 import { html, useState } from "../../vendor/lib.js";
 import { Refused, ask, post } from "../api.js";
 import { where } from "../route.js";
-import { enter } from "../session.js";
+import { ended, enter } from "../session.js";
 import { language, says, t } from "../text.js";
 import { Button, Fetched, Field, Form, Note, Select, useFetched } from "../ui.js";
 import { Door } from "../ui/door.js";
@@ -50,6 +50,7 @@ function SignIn({ email, address }) {
   }
   return html`<section class="card">
       <h1>${t("sign-in.title")}</h1>
+      ${ended.value && html`<${Note}>${t("sign-in.ended")}<//>`}
       ${refusal && html`<${Note} key=${refusal} kind="warning" focused=${true}>${says(`sso.refused.${refusal}`) ? t(`sso.refused.${refusal}`) : t("sso.refused.other")}<//>`}
       ${where.value.query.get("link") === "gone" && html`<${Note} kind="warning" focused=${true}>${t("sign-in.link_gone")}<//>`}
       <${Form} send=${send} submit=${t("sign-in.title")}>

@@ -17,7 +17,7 @@ export function Screen({ query }) {
   const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days], "timeline");
   const names = useFetched(named, [], "timeline");
   const filter = { of: query.get("of") ?? "", by: query.get("by") ?? "" };
-  const set = (part) => go(["timeline"], { ...filter, ...part }, true);
+  const set = (part) => go(["timeline"], { ...filter, ...part });
   return html`<${Page} title=${t("timeline.title")} lead=${t("timeline.lead")}>
     <${Card}>
       <${Fetched} from=${timeline} lines=${10}>${(of) => html`<${Events} of=${of} names=${names} filter=${filter} set=${set}

@@ -1,16 +1,19 @@
 /** Buttons and copyable texts. */
 import { html, useRef, useState } from "../../vendor/lib.js";
+import { away } from "../away.js";
 import { t } from "../text.js";
 import { toast, toastFailure } from "./toasts.js";
 
 /**
- * Action button: disabled while its work runs; an error stays visible until closed.
- * @param {{ kind?: string, work: () => unknown, disabled?: boolean, label?: string, children?: unknown }} props
+ * Action button: disabled while its work runs or the server is away; an error stays visible until closed.
+ * @param {{ kind?: string, work: () => unknown, disabled?: boolean, label?: string, local?: boolean, children?: unknown }} props
+ *   `local`: needs no server
  */
-export function Button({ kind = "", work, disabled = false, label, children }) {
+export function Button({ kind = "", work, disabled = false, label, local = false, children }) {
   const [busy, setBusy] = useState(false);
+  const isHeld = away.value !== undefined && !local;
   async function press() {
-    if (busy) return;
+    if (busy || isHeld) return;
     setBusy(true);
     try {
       await work();
@@ -20,8 +23,8 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
       setBusy(false);
     }
   }
-  return html`<button type="button" class=${`button ${kind}`} disabled=${disabled} aria-disabled=${busy} aria-busy=${busy}
-    aria-label=${label} onClick=${press}>${children}</button>`;
+  return html`<button type="button" class=${`button ${kind}`} disabled=${disabled} aria-disabled=${busy || isHeld} aria-busy=${busy}
+    aria-label=${label} title=${isHeld ? t("away.held") : undefined} onClick=${press}>${children}</button>`;
 }
 
 /**
@@ -45,7 +48,7 @@ export function Copy({ text, icon, children }) {
     await navigator.clipboard.writeText(text);
     toast(t("copy.done"));
   }
-  return html`<${Button} kind="slim" work=${copy}>${icon}${children}<//>${shown && html`<pre class="code copied" tabindex="0">${text}</pre>`}`;
+  return html`<${Button} kind="slim" local=${true} work=${copy}>${icon}${children}<//>${shown && html`<pre class="code copied" tabindex="0">${text}</pre>`}`;
 }
 
 /** Text to copy, such as a key shown once. */
@@ -58,5 +61,5 @@ export function Secret({ text, label }) {
     toast(t("copy.done"));
   };
   return html`<div class="secret"><code aria-label=${label} ref=${shown}>${text}</code>
-    <${Button} kind="slim" work=${copy}>${t("copy.copy")}<//></div>`;
+    <${Button} kind="slim" local=${true} work=${copy}>${t("copy.copy")}<//></div>`;
 }

@@ -1,7 +1,11 @@
 /** Form fields, each with a label and an optional hint and error. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
-import { noteSent } from "../unsent.js";
+import { isUnreachable } from "../api.js";
+import { away } from "../away.js";
+import { t } from "../text.js";
+import { noteSent, useUnsaved } from "../unsent.js";
 import { Failure } from "./notes.js";
+import { useReturn } from "./table.js";
 
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, type?: string, hint?: unknown, wrong?: string,
@@ -88,6 +92,7 @@ export function useEdits(loaded) {
   const [edits, setEdits] = useState(/** @type {Partial<T>} */ ({}));
   const unless = (of, same) => Object.fromEntries(Object.entries(of).filter(([name, value]) => !same(name, value)));
   const changed = unless(edits, (name, value) => alike(value, loaded[name]));
+  useUnsaved(Object.keys(changed).length > 0);
   const now = /** @type {T} */ ({ ...loaded, ...edits });
   const edit = (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part }));
   const set = (/** @type {keyof T} */ name) => (/** @type {any} */ value) => edit(/** @type {Partial<T>} */ ({ [name]: value }));
@@ -112,16 +117,20 @@ function alike(one, other) {
   return left === right;
 }
 
+/** Reason why nothing can be sent while the server is away. */
+export const Held = () => away.value && html`<p class="small quiet">${t("away.held")}</p>`;
+
 /**
- * Form: submits once at a time and shows errors above the button.
+ * Form: submits once at a time and shows errors above the button. While the server is away, it says so instead.
  * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, waits?: boolean, others?: unknown, children?: unknown }} props
  *   `waits`: cannot be submitted yet
  */
 export function Form({ send, submit, danger, waits = false, others, children }) {
   const [state, setState] = useState(/** @type {{ busy: boolean, failure?: unknown }} */ ({ busy: false }));
+  useReturn(state.failure, () => setState({ busy: false }));
   async function sent(event) {
     event.preventDefault();
-    if (state.busy || waits) return;
+    if (state.busy || waits || away.value) return;
     const form = event.currentTarget;
     setState({ busy: true });
     try {
@@ -134,9 +143,10 @@ export function Form({ send, submit, danger, waits = false, others, children }) 
   }
   return html`<form class="stack" onSubmit=${sent}>
     ${children}
-    ${state.failure !== undefined && html`<${Failure} of=${state.failure} />`}
+    ${state.failure !== undefined && !(away.value && isUnreachable(state.failure)) && html`<${Failure} of=${state.failure} />`}
+    <${Held} />
     <div class="row end">${others}
-      <button class=${danger ? "button danger" : "button primary"} aria-disabled=${state.busy || waits} aria-busy=${state.busy}>${submit}</button>
+      <button class=${danger ? "button danger" : "button primary"} aria-disabled=${state.busy || waits || away.value !== undefined} aria-busy=${state.busy}>${submit}</button>
     </div>
   </form>`;
 }

@@ -1,6 +1,6 @@
 /** Empty, loading and error states. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
-import { Refused } from "../api.js";
+import { Refused, unreachable } from "../api.js";
 import { choose, testing } from "../mode.js";
 import { where } from "../route.js";
 import { session } from "../session.js";
@@ -19,6 +19,9 @@ export function explain(error) {
   const own = role ? "failure.role" : `failure.${error.code}`;
   return says(own) ? t(own, { message: error.message }) : error.message;
 }
+
+/** Error for a module that did not load. @param {Awaited<ReturnType<typeof import("../away.js").lackOfModule>>} lack */
+export const missingPart = (lack) => (lack === "unreachable" ? unreachable() : new Error(t(`failure.${lack}`)));
 
 /** A retry cannot help if the resource does not exist. @param {unknown} failure */
 const isMissing = (failure) => failure instanceof Refused && failure.code === "not_found";

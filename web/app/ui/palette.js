@@ -1,7 +1,8 @@
-/** Command palette: screens, actions, lists, keys, an address to verify. Entries show their shortcuts. */
+/** Command palette: screens, actions, lists, keys, an address to verify or to find in lists. Entries show their shortcuts. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { commands, perform } from "../commands.js";
+import { ago } from "../format.js";
 import { testing } from "../mode.js";
 import { go } from "../route.js";
 import { administrates } from "../session.js";
@@ -64,7 +65,6 @@ export function Palette({ close }) {
     <ul class="entries" id=${id} role="listbox" aria-label=${t("palette.title")} ref=${options}>${found.map((entry, n) => html`<li key=${entry.id} id=${`${id}-${n}`} role="option"
       aria-selected=${n === active} onClick=${() => run(entry)} onPointerMove=${() => n !== active && setAt(n)}>
       <span class="cut">${entry.name}</span>${entry.keys && letters.value && html`<kbd>${entry.keys}</kbd>`}${entry.kind && html`<span class="small quiet">${entry.kind}</span>`}</li>`)}</ul>
-    ${found.length === 0 && html`<p class="quiet" role="status">${t("palette.nothing")}</p>`}
   <//>`;
 }
 
@@ -86,7 +86,7 @@ function useLists(q) {
 }
 
 /**
- * Matching entries: an address first, then names.
+ * Matching entries: an address first, then names. Lists show what tells equal names apart. The last one searches the lists' rows.
  * @param {string} text @param {any[]} lists @param {any[]} keys @returns {import("../commands.js").Command[]}
  */
 function entries(text, lists, keys) {
@@ -94,11 +94,12 @@ function entries(text, lists, keys) {
   // "verify ann@example.com" refers to the address.
   const email = /\S+@\S+/.exec(text)?.[0];
   const fits = ({ name, tags = [] }) => sought.split(/\s+/).every((word) => plain([name, ...tags].join(" ")).includes(word));
-  const named = lists.filter(({ name }) => name).map(({ id, name, tags }) => ({ id, name, tags, kind: t("lists.list"), run: () => go(["lists", id]) }));
+  const named = lists.filter(({ name }) => name).map(({ id, name, tags, created_at: at, rows }) => ({ id, name, tags, kind: `${t("lists.sum_rows", { n: rows })} · ${ago(at)}`, run: () => go(["lists", id]) }));
   const opening = keys.map(({ id, name }) => ({ id, name, kind: t("actor.api_key"), run: () => go(["keys"], { key: id }) }));
   return [
     ...(email ? [{ id: "verify-this", name: t("palette.verify", { email }), run: () => go(["verify"], { email }) }] : []),
     ...commands().filter(fits),
-    ...(sought ? [...named.filter(fits).slice(0, SHOWN), ...opening.filter(fits).slice(0, SHOWN)] : []),
+    ...(sought ? [...named.filter(fits).slice(0, SHOWN), ...opening.filter(fits).slice(0, SHOWN),
+      { id: "find-this", name: t("palette.find", { text: email ?? text }), run: () => go(["lists", "find"], { q: email ?? text }) }] : []),
   ];
 }

@@ -1,6 +1,7 @@
 /** Tables and paginated lists. */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
-import { get } from "../api.js";
+import { get, isUnreachable } from "../api.js";
+import { returns } from "../away.js";
 import { useChanges } from "../changes.js";
 import { t } from "../text.js";
 import { Button } from "./buttons.js";
@@ -25,6 +26,13 @@ export function Table({ caption, columns, rows, id = (row) => row.id }) {
     <tbody>${rows.map((row) => html`<tr key=${id(row)}>
       ${columns.map((column) => html`<td class=${classOf(column)} data-title=${column.title}><div>${column.cell(row)}</div></td>`)}</tr>`)}</tbody>
   </table></div>`;
+}
+
+/** Fetches a part again when the server is back. @param {unknown} failure @param {() => unknown} again */
+export function useReturn(failure, again) {
+  useEffect(() => {
+    if (isUnreachable(failure)) again();
+  }, [returns.value]);
 }
 
 /** Orders concurrent responses: each request takes a turn, and a response is stale if a later request has completed. */
@@ -90,7 +98,9 @@ export function useFetched(fetch, given, part) {
     };
   }, [...given, turn]);
   const { value, failure } = given.every((one, n) => one === state.given[n]) ? state : /** @type {typeof state} */ ({ given });
-  return { value, failure, again: () => setTurn((before) => before + 1), refresh, set };
+  const again = () => setTurn((before) => before + 1);
+  useReturn(failure, again);
+  return { value, failure, again, refresh, set };
 }
 
 /** Value, error or loading placeholder. @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
@@ -138,12 +148,14 @@ export function usePages(path, query = {}, part) {
       end();
     };
   }, [`${path}?${JSON.stringify(query)}`]);
+  const retry = () => load(state.failed);
+  useReturn(state.failure, retry);
   return {
     ...state,
     again: () => load(undefined),
     refresh,
     more: () => (running.current ? undefined : load(state.next ?? undefined)),
-    retry: () => load(state.failed),
+    retry,
   };
 }
 

@@ -4,7 +4,8 @@
  * offers and its errors.
  */
 import { effect, html, signal, useEffect, useState } from "../../vendor/lib.js";
-import { Refused } from "../api.js";
+import { Refused, isUnreachable } from "../api.js";
+import { returns } from "../away.js";
 import { whenGone } from "../kept.js";
 import { testing } from "../mode.js";
 import { where } from "../route.js";
@@ -54,6 +55,11 @@ effect(() => {
   offered = here;
   // What an act reports while it leaves the page belongs to the next one.
   shown.value = shown.peek().filter((one) => !one.undo && (!one.failure || performance.now() - one.at < LEAVING_MS));
+});
+
+// The server is back.
+returns.subscribe(() => {
+  shown.value = shown.peek().filter(({ failure }) => !isUnreachable(failure));
 });
 
 /** @param {unknown} failure */

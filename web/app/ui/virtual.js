@@ -56,6 +56,15 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   const offset = scrolled - top;
 
   useEffect(() => want(from, to), [from, to, total, want]);
+  useHistory(first, total, (row) => {
+    want(row, row + inView);
+    if (row < total) look(row, scale, height);
+  });
+  // A row that was opened elsewhere: by the URL, Back or Forward.
+  const isOpen = opened !== undefined && opened >= 0;
+  useEffect(() => {
+    if (isOpen && place.current && (opened < first || opened >= first + inView)) look(Math.max(0, opened - 1), scale, height);
+  }, [isOpen]);
 
   if (total === 0 && isWhole) return empty;
 
@@ -78,6 +87,7 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
   const known = active >= from && active < to;
+  const seen = { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)) };
   return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} style=${{ "--rows": `${shown}px` }} aria-rowcount=${isWhole ? total + 1 : count === undefined ? -1 : count + 1}
       aria-colcount=${columns.length} aria-activedescendant=${known ? `${id}-${active}` : undefined} onKeyDown=${press}>
     <div class="virtual-head" role="rowgroup"><div role="row" aria-rowindex="1">
@@ -88,7 +98,28 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
         top=${offset + index * height} height=${height} active=${index === active} pick=${pick} />`)}
     </div>
   </div>
-  <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(count ?? total) })}</p>`;
+  <p class="quiet small" role="status">${isWhole || count !== undefined ? t("virtual.sight", { ...seen, total: number(count ?? total) }) : t("virtual.sight_open", seen)}</p>`;
+}
+
+/** Delay until the position is stored. */
+const KEPT_MS = 300;
+
+/**
+ * Stores the first visible row in the history entry, and returns to it after Back, Forward or a reload.
+ * @param {number} first @param {number} total @param {(row: number) => void} show wants a row, and shows it once it is there
+ */
+function useHistory(first, total, show) {
+  const due = useRef(Number(history.state?.first ?? 0));
+  useEffect(() => {
+    if (due.current === 0) return;
+    show(due.current);
+    if (due.current < total) due.current = 0;
+  }, [total]);
+  useEffect(() => {
+    if (due.current > 0) return undefined;
+    const timer = setTimeout(() => history.replaceState({ ...history.state, first }, ""), KEPT_MS);
+    return () => clearTimeout(timer);
+  }, [first]);
 }
 
 /** Row step of a key; `undefined` for keys that the table ignores. Enter has step 0. */

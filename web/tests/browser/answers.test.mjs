@@ -72,7 +72,7 @@ test("a search in all lists, and a list that is started, leave the reader where 
   const { page, go } = reader;
   await go("lists/find");
   const search = await hold(page, /\/app\/lookup\?/);
-  await page.getByLabel("Address or domain").fill("sandbox.test");
+  await page.getByLabel("Part of an address, domain, or name of a list").fill("sandbox.test");
   await page.getByRole("button", { name: "Find" }).click();
   const words = await typeInSettings(page);
   // The page has aborted the request.

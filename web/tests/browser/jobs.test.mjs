@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, act, becomes, downloadAs, heading, newReader, notByBiDi, settled } from "./reader.mjs";
+import { OWNER, act, becomes, downloadAs, focused, heading, newReader, notByBiDi, settled } from "./reader.mjs";
 
 const ROWS = 2_000;
 
@@ -51,12 +51,12 @@ test("rows are found by a part of the address, by verdict and by reason", async 
   await becomes(() => grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
   await page.keyboard.press("/");
   await page.keyboard.type("needle.in");
-  await page.getByText("1 row found").waitFor();
+  await page.getByText("1 row", { exact: true }).waitFor();
   await page.getByRole("gridcell", { name: "Needle.In.Hay@sandbox.test" }).waitFor();
   await becomes(() => page.url(), /q=needle\.in/);
   await page.getByRole("searchbox", { name: "Part of an address" }).fill("");
   await page.getByRole("button", { name: /^Role mailbox/ }).click();
-  await page.getByText(`${roles} rows found`).waitFor();
+  await page.getByText(`${roles} rows`, { exact: true }).waitFor();
   await becomes(() => page.url(), /status=risky&reason=role_based/);
   await becomes(() => grid(page).getAttribute("aria-rowcount"), String(roles + 1));
   await page.getByRole("gridcell", { name: "info@sandbox.test" }).first().waitFor();
@@ -102,7 +102,7 @@ test("rows show their verdicts as they come, also those that a reader has scroll
   await before.getByText("Deliverable").waitFor();
   // The counts give the number of matches before the search completes.
   await page.getByRole("group", { name: "Verdict" }).getByRole("button", { name: /^Pending/ }).click();
-  await page.getByText(`${(rows - done).toLocaleString("en-GB")} rows found`, { exact: true }).waitFor();
+  await page.getByText(`${(rows - done).toLocaleString("en-GB")} rows`, { exact: true }).waitFor();
   for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
 });
 
@@ -245,14 +245,40 @@ test("a list of a million rows is gone through by keyboard as well", async () =>
 test("an address is found in all lists", async () => {
   const { page, go } = reader;
   await go("lists");
-  await page.getByRole("link", { name: "Find an address" }).click();
-  await page.getByLabel("Address or domain").fill("needle.in.hay@SANDBOX.test");
-  await page.getByRole("button", { name: "Find" }).click();
-  await heading(page, "1 row", 2);
+  await page.getByRole("link", { name: "Find in lists" }).click();
+  const find = async (text) => {
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { level: 1 }).click();
+    await page.keyboard.press("/");
+    await focused(page.getByRole("searchbox", { name: "Part of an address, domain, or name of a list" }));
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type(text);
+    await page.keyboard.press("Enter");
+  };
+  await find("needle.in.hay@SANDBOX.test");
+  await heading(page, "1 row with this address", 2);
   await page.reload();
-  await heading(page, "1 row", 2);
+  await heading(page, "1 row with this address", 2);
+  await find("EEDLE.in");
+  await page.waitForURL(/q=EEDLE/);
+  await heading(page, "1 row with this address", 2);
+  await page.goBack();
+  await page.waitForURL(/q=needle/);
+  await becomes(() => page.getByRole("searchbox").inputValue(), "needle.in.hay@SANDBOX.test");
   await page.getByRole("row", { name: "1,235" }).getByRole("link").click();
-  await page.getByText("1 row found").waitFor();
+  await page.getByText("1 row", { exact: true }).waitFor();
+  // Lists with one name differ by their size and age.
+  for (const emails of [["one@sandbox.test"], ["two@sandbox.test", "three@sandbox.test"]]) {
+    const { id } = await server.api("POST", "/batch-verify", { emails });
+    const { csrf } = await (await page.request.get(`${server.origin}/app/session`)).json();
+    await page.request.patch(`${server.origin}/app/jobs/${id}`, { data: { name: "Twins" }, headers: { "x-csrf-token": csrf, origin: server.origin } });
+  }
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("twins");
+  await page.getByRole("option", { name: /^Twins 1 row · / }).waitFor();
+  await page.getByRole("option", { name: /^Twins 2 rows · / }).waitFor();
+  await page.getByRole("option", { name: "Find “twins” in lists" }).click();
+  await heading(page, "2 lists by name", 2);
 });
 
 test("settings show what they would change on the last list, and a list that is cancelled what came back", async () => {
@@ -296,7 +322,7 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   };
   assert.equal(await lines(await downloadAs(page, "CSV")), 1);
   await page.getByRole("radio", { name: "All but undeliverable 4" }).check();
-  assert.equal(await lines(page.getByRole("link", { name: "Download CSV" })), 4);
+  assert.equal(await lines(page.getByRole("link", { name: "Download 4 rows as CSV" })), 4);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Remove the filter No such mailbox" }).click();
   await rows(2);
@@ -322,7 +348,7 @@ test("a list is named, tagged, verified again and deleted", async () => {
   await page.keyboard.press("Enter");
   await heading(page, "Autumn customers");
   await go("lists/find?q=any@catchall.sandbox.test");
-  await page.getByRole("table", { name: "Find an address" }).getByRole("link", { name: "Autumn customers" }).waitFor();
+  await page.getByRole("table", { name: "Find in lists" }).getByRole("link", { name: "Autumn customers" }).waitFor();
   await go("timeline");
   await page.locator(".happened").getByRole("link", { name: "Autumn customers" }).first().waitFor();
   await go(`lists/${id}`);

@@ -141,6 +141,13 @@ const INSIDE = [
   ["requests-nothing", () => "requests?status=broken", (page) => page.getByText("No request matches").waitFor()],
   ["webhooks", () => "webhooks"],
   ["webhooks-new", () => "webhooks", press("New webhook")],
+  ["webhooks-made", () => "webhooks", async (page) => {
+    await press("New webhook")(page);
+    await page.getByLabel("Name").fill("Shop");
+    await page.getByLabel("URL").fill("https://shop.example.com/probity");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByLabel("Secret").waitFor();
+  }],
   ["webhook", () => `webhooks/${made.webhook}`],
   ["webhook-delivery", () => `webhooks/${made.webhook}/${made.delivery}`, (page) => page.getByText("Your server couldn't be reached").waitFor()],
   ["settings", () => "settings", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],

@@ -21,6 +21,8 @@ const LOOK_MS = 200;
  * @property {string} key a live key
  * @property {string} testKey
  * @property {() => Promise<void>} stop idempotent
+ * @property {() => Promise<void>} halt stops the program and keeps its data, for `resume`
+ * @property {() => Promise<void>} resume starts it again at the same address
  * @property {(method: string, path: string, body?: unknown) => Promise<any>} api API call with the live key
  * @property {(job: string) => Promise<void>} finished waits for a job
  * @property {(...args: string[]) => Promise<any>} admin runs an operator command on the same data; resolves to its JSON output
@@ -34,10 +36,11 @@ const LOOK_MS = 200;
  */
 export async function start({ port = 0, allow = "", networks = "", sandbox = true, env: more = {} } = {}) {
   const data = mkdtempSync(join(tmpdir(), "probity-dashboard-"));
-  const args = ["serve", ...(sandbox ? ["--sandbox"] : []), "--data", data, "--listen", `127.0.0.1:${port}`];
+  const args = ["serve", ...(sandbox ? ["--sandbox"] : []), "--data", data];
   const given = { PROBITY_INTEGRATIONS__ALLOW: allow, PROBITY_ALLOW__NETWORKS: networks, ...more };
   const env = { ...process.env, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
-  const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"], env });
+  const run = (...more) => spawn(PROGRAM, [...args, ...more], { stdio: ["ignore", "pipe", "inherit"], env });
+  let child = run("--listen", `127.0.0.1:${port}`);
   const said = await output(child, /^Listening on .*\n/m);
   const find = (what) => {
     const found = what.exec(said)?.[1];
@@ -45,6 +48,12 @@ export async function start({ port = 0, allow = "", networks = "", sandbox = tru
     return found;
   };
   const origin = find(/^Listening on (http:\/\/\S+)/m);
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  async function halt() {
+    if (isOver()) return;
+    child.kill("SIGTERM");
+    await once(child, "exit");
+  }
   const key = find(/^Live key:\s+(\S+)/m);
   return {
     origin,
@@ -60,10 +69,14 @@ export async function start({ port = 0, allow = "", networks = "", sandbox = tru
       const { stdout } = await promisify(execFile)(PROGRAM, [...args, "--json", "--data", data]);
       return JSON.parse(stdout);
     },
+    halt,
+    async resume() {
+      if (!isOver()) return;
+      child = run("--listen", new URL(origin).host);
+      await output(child, /^Listening on .*\n/m);
+    },
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGTERM");
-      await once(child, "exit");
+      await halt();
       rmSync(data, { recursive: true, force: true });
     },
   };

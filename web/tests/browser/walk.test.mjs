@@ -73,7 +73,7 @@ async function walk(context, { page, nothingWrong }, { link }) {
   await page.waitForURL(/#\/lists\/job_/);
   await page.getByText("205 of 205 verified").waitFor();
   await page.getByRole("button", { name: "Download", exact: true }).click();
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download CSV", exact: true }).click()]);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download 206 rows as CSV", exact: true }).click()]);
   clicks += await page.evaluate(() => globalThis.clicks);
   const text = await readFile(await file.path(), "utf8");
   assert.equal(text.trim().split("\n").length, 207);

@@ -52,6 +52,11 @@ test("a delivery shows what was sent and answered, is sent again as the same eve
   await attempts().filter({ hasText: "500: your server reports an error" }).first().waitFor();
   await page.getByText("out of <b>paper</b>").first().waitFor();
   await page.getByText(/^Next attempt at/).waitFor();
+  await page.getByText(/Its log has the cause\. Attempt 2 of 8 follows at \d\d:\d\d\./).waitFor();
+  await page.goBack();
+  await page.getByRole("row").filter({ hasText: /Retry at \d\d:\d\d/ }).waitFor();
+  await page.goForward();
+  await heading(page, "status.undeliverable");
 
   const [first] = theirs.requests;
   const shown = await page.getByLabel("Body", { exact: true }).innerText();
@@ -72,6 +77,62 @@ test("a delivery shows what was sent and answered, is sent again as the same eve
   await page.getByText("No such deliveries").waitFor();
   await press("Clear the filter");
   await page.getByRole("row").filter({ hasText: "Delivered" }).waitFor();
+});
+
+test("a webhook shows its share of successes, and a failed delivery says what is wrong", async () => {
+  const { page, go } = reader;
+  const { id } = await make(theirs.url, ["job.finished"]);
+  const share = page.getByRole("region", { name: "Deliveries of the last 48 hours" });
+  const wrong = { 204: undefined, 401: "asks for credentials or rejects the signature", 404: "Nothing takes POST requests at this URL", 302: "Enter the final URL" };
+  for (const [status, text] of Object.entries(wrong)) {
+    theirs.status = Number(status);
+    const { id: delivery } = await server.api("POST", `/webhooks/${id}/test`);
+    await go(`webhooks/${id}/${delivery}`);
+    await attempts().filter({ hasText: `${status}: ` }).waitFor();
+    if (text) await page.locator(".note").getByText(text).waitFor();
+    else assert.equal(await page.locator(".note").count(), 0);
+  }
+  theirs.status = 204;
+  await go(`webhooks/${id}`);
+  await share.getByText("25%", { exact: true }).waitFor();
+  await share.getByText("1 of 4", { exact: true }).waitFor();
+  await becomes(() => share.locator(".bars g").count(), 48);
+  // It goes on by itself.
+  await server.api("POST", `/webhooks/${id}/test`);
+  await share.getByText("2 of 5", { exact: true }).waitFor();
+  const { id: gone } = await server.api("PATCH", `/webhooks/${id}`, { url: `http://127.0.0.1:${await freePort()}/` });
+  const { id: delivery } = await server.api("POST", `/webhooks/${gone}/test`);
+  await go(`webhooks/${id}/${delivery}`);
+  await page.locator(".note").getByText("The host name was not found, the connection was refused").waitFor();
+  // The filter is a step for Back.
+  await go(`webhooks/${id}`);
+  await press("Failed");
+  await page.waitForURL(/status=exhausted/);
+  await page.goBack();
+  await page.getByRole("row").filter({ hasText: "Delivered" }).first().waitFor();
+});
+
+test("a new webhook is tried at once, beside its secret and the code that checks it", async () => {
+  const { page, go } = reader;
+  theirs.status = 401;
+  await go("webhooks");
+  await page.getByRole("button", { name: "New webhook" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Tried at once");
+  await dialog.getByLabel("URL").fill(theirs.url);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  const secret = await dialog.getByLabel("Secret").innerText();
+  assert.match(secret, /^whsec_/);
+  await dialog.getByRole("button", { name: "Python" }).click();
+  await dialog.getByText("PROBITY_WEBHOOK_SECRET").first().waitFor();
+  await dialog.getByRole("button", { name: "Send a test" }).click();
+  await dialog.getByText("401: refused by your server").waitFor();
+  await dialog.getByText("check the signature with this webhook's secret").waitFor();
+  theirs.status = 204;
+  await dialog.getByRole("button", { name: "Send a test" }).click();
+  await dialog.getByText("204: accepted by your server").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await heading(page, "Tried at once");
 });
 
 test("of a webhook that is gone nothing is to change: the stream of the page is not refused", async () => {

@@ -35,15 +35,18 @@ impl SearchText {
         ascii(name.trim()).map(Self::Domain).ok_or_else(|| ApiError::invalid("domain", "must be a domain"))
     }
 
-    /// Parses the parameter `q` as a whole address, or as a domain with or without a leading `@`.
-    pub fn whole(query: &Query) -> Result<Self, ApiError> {
-        let refused = || ApiError::invalid("q", "must be an address or a domain");
+    /// Parses the parameter `q` as a part of addresses. An address or a domain, with or without a leading `@`, matches its other
+    /// spellings, too.
+    pub fn anywhere(query: &Query) -> Result<Vec<Self>, ApiError> {
+        let refused = || ApiError::invalid("q", "must be an address, a part of one, or a domain");
         let text = given(query)?.ok_or_else(refused)?;
-        let domain = text.strip_prefix('@').unwrap_or(&text);
-        if domain.contains('@') {
-            return normalized(&text).map(Self::Whole).ok_or_else(refused);
-        }
-        ascii(domain).map(Self::Domain).ok_or_else(refused)
+        let part = Self::Part(folded(&text));
+        Ok(Self::whole(&text).into_iter().chain([part]).collect())
+    }
+
+    fn whole(text: &str) -> Option<Self> {
+        let domain = text.strip_prefix('@').unwrap_or(text);
+        if domain.contains('@') { normalized(text).map(Self::Whole) } else { ascii(domain).map(Self::Domain) }
     }
 
     /// Whether a submitted address matches.
@@ -144,10 +147,30 @@ mod tests {
             ("example.org", "example.org", false),
         ];
         for (whole, email, found) in cases {
-            assert_eq!(SearchText::whole(&query(whole)).unwrap().is_in(email), found, "{whole} in {email}");
+            assert_eq!(SearchText::whole(whole).unwrap().is_in(email), found, "{whole} in {email}");
         }
         for nothing in ["", "@", "ann@", "a b", "ann@exa mple.org"] {
-            assert!(SearchText::whole(&query(nothing)).is_err(), "{nothing:?}");
+            assert_eq!(SearchText::whole(nothing), None, "{nothing:?}");
         }
+    }
+
+    #[test]
+    fn a_text_is_found_anywhere_in_an_address_and_in_its_other_spellings() {
+        let is_found =
+            |text: &str, email: &str| SearchText::anywhere(&query(text)).unwrap().iter().any(|text| text.is_in(email));
+        let cases = [
+            ("nn@exam", "ann@EXAMPLE.org", true),
+            ("ann@example.org", "jo.ann@example.org", true),
+            ("ann@bücher.example.com", "ann@xn--bcher-kva.example.com", true),
+            ("example.org", "jo@mail.example.org", true),
+            ("@example.org", "jo@mail.example.org", false),
+            ("bücher.example.com", "jo@xn--bcher-kva.example.com", true),
+            ("a b", "\"a b\"@example.org", true),
+            ("bob", "ann@example.org", false),
+        ];
+        for (text, email, found) in cases {
+            assert_eq!(is_found(text, email), found, "{text} in {email}");
+        }
+        assert!(SearchText::anywhere(&query("  ")).is_err());
     }
 }

@@ -71,9 +71,9 @@ pub(crate) enum ListsCommand {
     Rows(RowsArgs),
     /// Write all rows, or those with a verdict, to a file
     Download(DownloadArgs),
-    /// Find an address, or any address of a domain, in all lists whose rows are kept
+    /// Find addresses by a part or by their domain in all lists whose rows are kept
     Find {
-        /// Complete address, or domain
+        /// Address, part of one, or domain
         #[arg(id = "q", value_name = "ADDRESS")]
         text: String,
         /// Maximum number of matches

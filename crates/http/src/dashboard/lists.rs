@@ -17,7 +17,7 @@ use probity_service::lists::domains::{DomainMix, count_domains};
 use probity_service::lists::origin::{RowOrigin, get_row_origin};
 use probity_service::lists::progress;
 use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedList};
-use probity_service::lists::slice::{RowsQuery, RowsSlice, find_rows};
+use probity_service::lists::slice::{RowsCount, RowsQuery, RowsSlice, count_rows, find_rows};
 
 use crate::handler::{Answer, AppState, Asking, Call, JsonBody, PathId, Refusal, answer, answer_whole};
 use crate::person::links;
@@ -63,6 +63,15 @@ pub(crate) async fn get_rows(
     Asking(query): Asking<RowsQuery>,
 ) -> Answer<RowsSlice> {
     answer(find_rows(&app, &caller, id, query).await)
+}
+
+/// Counts the rows of a list that match a filter.
+pub(crate) async fn count_matches(
+    Call(app, caller): Call,
+    PathId(id): PathId<JobId>,
+    Asking(query): Asking<RowsQuery>,
+) -> Answer<RowsCount> {
+    answer(count_rows(&app, &caller, id, query).await)
 }
 
 /// Returns the other columns of the uploaded file for a row.

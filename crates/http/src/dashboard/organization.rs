@@ -1,7 +1,7 @@
 //! Pages about an organization besides its lists: first steps and name, keys, requests and providers, searches for an address,
 //! previews of settings and rules, and outbound SMTP health.
 
-use probity_account::id::KeyId;
+use probity_account::id::{KeyId, WebhookId};
 use probity_contract::page::List;
 use probity_contract::published::accounts::keys::ApiKey;
 use probity_contract::published::accounts::settings::SettingsPatch;
@@ -14,6 +14,7 @@ use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
 use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
 use probity_service::lists::trial::{self, SettingsTrial};
 use probity_service::operator::egress::{self, CheckingAgain, EgressWays, list_ways};
+use probity_service::webhooks::deliveries::{DeliveryHours, count_deliveries};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
 
@@ -58,7 +59,12 @@ pub(crate) async fn rotate_key(
     created(key_changes::rotate_key(&app, &caller, id, asked).await)
 }
 
-/// Finds an address or a domain in the lists.
+/// Counts a webhook's deliveries by hour.
+pub(crate) async fn get_hours(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<DeliveryHours> {
+    answer(count_deliveries(&app, &caller, id).await)
+}
+
+/// Finds a part of an address in the lists.
 pub(crate) async fn get_places(Call(app, caller): Call, Asking(query): Asking<LookupQuery>) -> Answer<AddressPlaces> {
     answer(find_places(&app, &caller, query).await)
 }

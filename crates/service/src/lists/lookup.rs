@@ -1,4 +1,4 @@
-//! Searches an organization's lists for an address or a domain.
+//! Searches an organization's lists for a part of an address.
 //!
 //! Addresses are searched in the newest list first, while their rows are stored. There is no index, so nothing about an
 //! address outlives its rows. A response ends when it has enough rows or after [`TIME_MAX`], and has a cursor to continue.
@@ -31,20 +31,21 @@ const STEP: i64 = 8_000;
 /// Lists read at a time.
 const JOBS: i64 = 20;
 
-/// Address or domain to search for.
+/// Text to search for.
 #[derive(Clone)]
 pub struct LookupQuery {
-    text: SearchText,
+    /// Texts of which an address must match one.
+    texts: Vec<SearchText>,
     cursor: Option<GivenCursor>,
 }
 
 impl FromQuery for LookupQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        Ok(Self { text: SearchText::whole(query)?, cursor: GivenCursor::in_query(query)? })
+        Ok(Self { texts: SearchText::anywhere(query)?, cursor: GivenCursor::in_query(query)? })
     }
 }
 
-/// Rows that have the address or the domain.
+/// Rows whose addresses match.
 #[derive(Serialize)]
 pub struct AddressPlaces {
     pub data: Vec<AddressPlace>,
@@ -74,23 +75,23 @@ struct AddressLookup<'a> {
     app: &'a App,
     org: OrgNo,
     test: bool,
-    text: SearchText,
+    texts: Vec<SearchText>,
     begun: Duration,
     places: Vec<AddressPlace>,
     scanned: i64,
 }
 
-/// Finds the rows that have an address or a domain.
+/// Finds the rows whose addresses contain a text.
 pub async fn find_places(app: &App, caller: &Caller, query: LookupQuery) -> Result<AddressPlaces, ApiError> {
-    let LookupQuery { text, cursor } = query;
-    let (org, list) = (caller.org_id().to_string(), format!("/app/lookup {text:?}"));
+    let LookupQuery { texts, cursor } = query;
+    let (org, list) = (caller.org_id().to_string(), format!("/app/lookup {texts:?}"));
     let binding = Binding { org: &org, list: &list };
     let from = app.cursors.place(cursor.as_ref(), binding)?;
     let from = from.map(|place| LookupEnd::of_bytes(&place).ok_or_else(|| ApiError::invalid("next", CURSOR_RULE)));
     let _place = app.searches.place(caller.org()).await?;
     let begun = app.clock.elapsed();
     let mut lookup =
-        AddressLookup { app, org: caller.org(), test: caller.is_test(), text, begun, places: Vec::new(), scanned: 0 };
+        AddressLookup { app, org: caller.org(), test: caller.is_test(), texts, begun, places: Vec::new(), scanned: 0 };
     let next = lookup.look(from.transpose()?).await?;
     let next = next.map(|at| app.cursors.seal(binding, &at.to_bytes()));
     Ok(AddressPlaces { data: lookup.places, scanned: lookup.scanned, next })
@@ -143,9 +144,9 @@ impl AddressLookup<'_> {
             let to = (at - at.rem_euclid(STEP) + STEP).min(job.rows);
             let mut conn = self.app.store.read().await?;
             let emails = rows::emails(&mut conn, job, at, to).await?;
-            let fits = (at..)
-                .zip(emails)
-                .filter_map(|(index, email)| Some((index, email.filter(|email| self.text.is_in(email))?)));
+            let fits = (at..).zip(emails).filter_map(|(index, email)| {
+                Some((index, email.filter(|email| self.texts.iter().any(|text| text.is_in(email)))?))
+            });
             let fits: Vec<(i64, String)> = fits.take(PLACES_MAX - self.places.len()).collect();
             let full = fits.len() + self.places.len() >= PLACES_MAX;
             let end = fits.last().filter(|_| full).map_or(to, |(index, _)| index + 1);

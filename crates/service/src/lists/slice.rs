@@ -39,6 +39,16 @@ pub struct RowsSlice {
     pub next: Option<i64>,
 }
 
+/// Number of matching rows in the searched part of a list.
+#[derive(Serialize)]
+pub struct RowsCount {
+    count: usize,
+    /// Number of rows searched, from the first.
+    scanned: i64,
+    /// Value of `after` to continue; null if all rows were searched.
+    next: Option<i64>,
+}
+
 /// Row as in the API, with three fields that the API lacks.
 #[derive(Serialize)]
 pub struct FoundRow {
@@ -131,6 +141,28 @@ pub async fn find_rows(app: &App, caller: &Caller, id: JobId, query: RowsQuery) 
     Ok(RowsSlice { data, rows: job.rows, scanned, next: (scanned < job.rows).then_some(scanned) })
 }
 
+/// Counts rows of a list, as far as one response gets.
+pub async fn count_rows(app: &App, caller: &Caller, id: JobId, query: RowsQuery) -> Result<RowsCount, ApiError> {
+    let RowsQuery { filter, after, .. } = query;
+    let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    rows::readable(&job)?;
+    let _place = app.searches.place(caller.org()).await?;
+    let begun = app.clock.elapsed();
+    let (mut count, mut at) = (0, after.min(job.rows));
+    while at < job.rows && app.clock.elapsed().saturating_sub(begun) < TIME_MAX {
+        let to = step_end(&job, at);
+        count += read(app, &job, at, to, &filter).await?.len();
+        at = to;
+        tokio::task::yield_now().await;
+    }
+    Ok(RowsCount { count, scanned: at, next: (at < job.rows).then_some(at) })
+}
+
+/// Returns the end of the step at a row: whole blocks, except the first.
+fn step_end(job: &Job, at: i64) -> i64 {
+    (at - at.rem_euclid(STEP) + STEP).min(job.rows)
+}
+
 /// Searches a list from a row on. Returns the rows and the position reached.
 async fn search(
     app: &App,
@@ -142,8 +174,7 @@ async fn search(
     let begun = app.clock.elapsed();
     let (mut found, mut at) = (Vec::new(), from);
     while at < job.rows && app.clock.elapsed().saturating_sub(begun) < TIME_MAX {
-        // Whole blocks, except the first.
-        let to = (at - at.rem_euclid(STEP) + STEP).min(job.rows);
+        let to = step_end(job, at);
         for row in read(app, job, at, to, filter).await? {
             let index = row.row.head.index.unwrap_or_default();
             found.push(row);

@@ -9,6 +9,8 @@ use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::webhooks::{DeliveriesQuery, MissingBody, WebhookDelivery, WebhookDeliveryDetail};
+use probity_contract::timestamp::Timestamp;
+use probity_mail::time::{HOUR_MS, Millis};
 use probity_store::webhooks::outbox::{DeliveryContent, EarlierAttempt, LoggedDelivery, OutboxState};
 use probity_store::webhooks::{self, outbox};
 use probity_store::{OrgNo, StoreError, work};
@@ -43,6 +45,44 @@ pub async fn list_deliveries(
         WebhookDelivery::of(row, earlier)
     };
     Ok(List::new(rows.into_iter().map(&mut shown).collect(), next))
+}
+
+/// Hours of [`count_deliveries`].
+const HOURS: i64 = 48;
+
+/// Deliveries of the last hours, oldest hour first.
+#[derive(Serialize)]
+pub struct DeliveryHours {
+    data: Vec<DeliveryHour>,
+}
+
+/// Deliveries that were created within an hour, by state. Canceled ones are not counted.
+#[derive(Serialize)]
+struct DeliveryHour {
+    at: Timestamp,
+    delivered: i64,
+    exhausted: i64,
+    waiting: i64,
+}
+
+/// Counts a webhook's deliveries of the last 48 hours.
+pub async fn count_deliveries(app: &App, caller: &Caller, id: WebhookId) -> Result<DeliveryHours, ApiError> {
+    let mut conn = app.store.read().await?;
+    let webhook = visible_webhook(&mut conn, caller, id).await?;
+    let first = app.now().0 / HOUR_MS + 1 - HOURS;
+    let counted = outbox::by_hour(&mut conn, webhook.org, id, Millis(first * HOUR_MS)).await?;
+    let counts_of = |hour: i64| {
+        let of = |wanted: OutboxState| {
+            counted.iter().find(|(at, state, _)| (*at, *state) == (hour, wanted)).map_or(0, |(.., count)| *count)
+        };
+        DeliveryHour {
+            at: Millis(hour * HOUR_MS).into(),
+            delivered: of(OutboxState::Delivered),
+            exhausted: of(OutboxState::Exhausted),
+            waiting: of(OutboxState::Waiting),
+        }
+    };
+    Ok(DeliveryHours { data: (first..first + HOURS).map(counts_of).collect() })
 }
 
 /// Returns a delivery with its body. A body about rows is built as it would be sent now, because none is stored.

@@ -15,8 +15,8 @@ use probity_mail::time::Millis;
 use serde_json::json;
 
 pub use deliveries::{
-    LoggedDelivery, OutboxDepth, by_id, depth, kept_too_long, of_webhook, page, purge, purge_kept_too_long, purge_rows,
-    remove_of_webhook, resend, tests_waiting,
+    LoggedDelivery, OutboxDepth, by_hour, by_id, depth, kept_too_long, of_webhook, page, purge, purge_kept_too_long,
+    purge_rows, remove_of_webhook, resend, tests_waiting,
 };
 pub use tried::{ATTEMPTS_MAX, EARLIER_ANSWER_MAX, EarlierAttempt, before_the_last};
 

@@ -1,7 +1,7 @@
 //! Deliveries: added once, sent by one run at a time, and recorded by the run that holds them.
 
-use probity_account::id::{DeliveryId, EventId};
-use probity_mail::time::Millis;
+use probity_account::id::{DeliveryId, EventId, WebhookId};
+use probity_mail::time::{HOUR_MS, Millis};
 use probity_store::accounts::settings::{self, OrgSettings};
 use probity_store::webhooks::callback_secret;
 use probity_store::webhooks::outbox::{
@@ -425,6 +425,32 @@ async fn every_attempt_is_kept_and_goes_with_its_message() {
         record(&store, &mine, &done).await.unwrap();
         let purged = store.write(|tx| outbox::purge(tx, START + 10, 10).scope_boxed()).await.unwrap();
         assert_eq!((purged, tried().await.len()), (1, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deliveries_of_a_webhook_are_counted_by_hour_and_state() {
+    for_each_database(async |store| {
+        let hour = START.0 / HOUR_MS;
+        let webhook = WebhookId::new(START, [1; 10]);
+        for (n, after_ms) in [(1, 0), (2, 1), (3, HOUR_MS), (4, 2 * HOUR_MS)] {
+            put(&store, &NewDelivery { signer: webhook.to_string(), ..message(n, after_ms) }).await;
+        }
+        put(&store, &NewDelivery { signer: WebhookId::new(START, [2; 10]).to_string(), ..message(5, 0) }).await;
+        put(&store, &message(6, 0)).await;
+        let [first, ..] = &*claim(&store, 1, "one", 1).await else { panic!("one is due") };
+        record(&store, first, &AttemptResult { state: OutboxState::Delivered, ..failed(START) }).await.unwrap();
+        let counted = async |after_ms| {
+            let from = START + after_ms;
+            let mut found = outbox::by_hour(&mut store.read().await.unwrap(), ORG, webhook, from).await.unwrap();
+            found.sort_by_key(|(at, state, _)| (*at, state.as_str()));
+            found
+        };
+        let [delivered, waiting] = [OutboxState::Delivered, OutboxState::Waiting];
+        let later = [(hour + 1, waiting, 1), (hour + 2, waiting, 1)];
+        assert_eq!(counted(0).await, [&[(hour, delivered, 1), (hour, waiting, 1)][..], &later].concat());
+        assert_eq!(counted(2).await, later);
     })
     .await;
 }

@@ -1,9 +1,10 @@
 /** Credential form, built from the platform's description. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { Refused } from "../../api.js";
+import { away } from "../../away.js";
 import { sentence } from "../../format.js";
 import { t } from "../../text.js";
-import { Field, Select } from "../../ui/fields.js";
+import { Field, Held, Select } from "../../ui/fields.js";
 import { Failure, Note } from "../../ui/notes.js";
 import { described } from "./platform.js";
 
@@ -24,7 +25,7 @@ export function Credentials({ platform, submit, send, others, children }) {
 
   async function sent(event) {
     event.preventDefault();
-    if (state.busy) return;
+    if (state.busy || away.value) return;
     setState({ busy: true });
     try {
       await send(entered(platform, values));
@@ -38,11 +39,12 @@ export function Credentials({ platform, submit, send, others, children }) {
     ${platform.credentials.map((field) => html`<${Credential} key=${field.name} of=${field} value=${values[field.name]} set=${set(field.name)}
       wrong=${state.field === field.name ? state.wrong : undefined} />`)}
     ${children}
+    <${Held} />
     <${Wrong} platform=${platform} failure=${state.failure} />
     <div class="row end">
       <p class="quiet small grow" role="status">${state.busy && t("connections.trying", { platform: platform.name })}</p>
       ${others}
-      <button class="button primary" aria-disabled=${state.busy} aria-busy=${state.busy}>${submit}</button>
+      <button class="button primary" aria-disabled=${state.busy || away.value !== undefined} aria-busy=${state.busy}>${submit}</button>
     </div>
   </form>`;
 }

@@ -4,7 +4,6 @@ import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
 import { language, t } from "../../text.js";
 import { Check, Icon, Menu, Switch, telling, useFetched } from "../../ui.js";
-import { countOf } from "./source.js";
 
 const FORMATS = ["csv", "xlsx", "ndjson"];
 
@@ -15,8 +14,11 @@ const presets = () => /** @type {[string, string, string[]][]} */ ([
   ["risky", t("lists.only_risky"), ["risky"]],
 ]);
 
-/** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, up?: boolean }} props */
-export function Download({ of, filter, up = false }) {
+/**
+ * @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, count: number | undefined, up?: boolean, these?: boolean }} props
+ *   `count`: filtered rows, `undefined` until counted; `these`: stands beside them
+ */
+export function Download({ of, filter, count, up = false, these = false }) {
   const id = useId();
   const [chosen, setChosen] = useState("");
   // A new filter resets the choice to the visible rows.
@@ -33,19 +35,21 @@ export function Download({ of, filter, up = false }) {
   const what = chosen || (filtered ? "filtered" : "all");
   const preset = presets().find(([name]) => name === what);
   const query = { format, columns, ...(format === "xlsx" && { language: language() }), ...(preset ? { status: preset[2].join(",") } : what === "filtered" ? filter.now : {}) };
-  const found = countOf(of, filter.now);
-  const choices = /** @type {[string, string, string][]} */ ([
-    ...(filtered ? [["filtered", t("lists.what_filtered"), found === undefined ? "" : number(found)]] : []),
-    ...presets().map(([name, text, statuses]) => [name, text, number(statuses.reduce((sum, status) => sum + of[status], 0))]),
-    ["all", t("lists.everything"), number(of.rows)],
+  const choices = /** @type {[string, string, number | undefined][]} */ ([
+    ...(filtered ? [["filtered", t("lists.what_filtered"), count]] : []),
+    ...presets().map(([name, text, statuses]) => [name, text, statuses.reduce((sum, status) => sum + of[status], 0)]),
+    // The uploaded file has rows without an address, too.
+    ["all", t("lists.everything"), of.rows + (columns ? of.without ?? 0 : 0)],
   ]);
-  return html`<${Menu} kind="primary" up=${up} label=${html`<${Icon} name="download" />${t("lists.download")}<${Icon} name="down" />`}>
-    <fieldset class="field"><legend>${t("lists.which")}</legend><div class="stack tight">${choices.map(([name, text, count]) => html`<div class="choice" key=${name}>
+  const n = choices.find(([name]) => name === what)?.[2];
+  const label = these ? t("lists.download_these") : filtered && count !== undefined ? t("lists.download_n", { n: count }) : t("lists.download");
+  return html`<${Menu} kind=${these ? "slim" : "primary"} up=${up} label=${html`<${Icon} name="download" />${label}<${Icon} name="down" />`}>
+    <fieldset class="field"><legend>${t("lists.which")}</legend><div class="stack tight">${choices.map(([name, text, rows]) => html`<div class="choice" key=${name}>
       <input type="radio" id=${`${id}-${name}`} name=${id} checked=${what === name} onChange=${() => setChosen(name)} />
-      <label for=${`${id}-${name}`}>${text} <span class="quiet">${count}</span></label></div>`)}</div></fieldset>
+      <label for=${`${id}-${name}`}>${text} <span class="quiet">${rows !== undefined && number(rows)}</span></label></div>`)}</div></fieldset>
     <${Switch} label=${t("lists.format")} options=${FORMATS.map((name) => [name, t(`format.${name}`)])} value=${format} set=${setFormat} />
     ${kept && html`<${Check} label=${t("lists.own_columns")} checked=${own} set=${setOwn} />`}
-    <a class="button primary" download href=${address(path, query)} onClick=${taking(path, query)}><${Icon} name="download" />${t("lists.download_as", { format: t(`format.${format}`) })}</a>
+    <a class="button primary" download href=${address(path, query)} onClick=${taking(path, query)}><${Icon} name="download" />${n === undefined ? t("lists.download_as", { format: t(`format.${format}`) }) : t("lists.download_rows", { n, format: t(`format.${format}`) })}</a>
   <//>`;
 }
 

@@ -1,57 +1,40 @@
 /** Row filter of a list, shared by the page: figures and bars set it, table and download use it, and the URL stores it. */
-import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
-import { go } from "../../route.js";
+import { useFilter } from "../../filter.js";
 import { STATUS_OF } from "../../ui.js";
 
 /** @typedef {{ q: string, status: string, reason: string, provider: string, domain: string }} RowFilter */
 /**
- * @typedef {object} Filtering
- * @property {RowFilter} now
- * @property {(part: Partial<RowFilter>) => void} set
- * @property {(part: Partial<RowFilter>) => void} toggle sets or clears the filter
- * @property {(part: Partial<RowFilter>) => boolean} has
- * @property {() => void} clear
- * @property {boolean} any
+ * @typedef {import("../../filter.js").Filter<RowFilter> & {
+ *   toggle: (part: Partial<RowFilter>) => void,
+ *   has: (part: Partial<RowFilter>) => boolean,
+ * }} Filtering `toggle` sets a filter and shows the table, or clears the filter
  */
 
 /** @type {RowFilter} */
-const NOTHING = { q: "", status: "", reason: "", provider: "", domain: "" };
-/** Delay between the last keystroke and the search. */
-const TYPING_MS = 300;
+export const NOTHING = { q: "", status: "", reason: "", provider: "", domain: "" };
 
 /** @param {string} id job ID @param {URLSearchParams | undefined} query @returns {Filtering} */
-export function useFilter(id, query) {
-  const [now, setNow] = useState(() => /** @type {RowFilter} */ (Object.fromEntries(Object.keys(NOTHING).map((name) => [name, query?.get(name) ?? ""]))));
-  useEffect(() => go(["lists", id], now, true), [now]);
-  const has = (part) => Object.entries(part).every(([name, value]) => now[name] === value);
-  const set = (part) => setNow((before) => fitting({ ...before, ...part }, part));
+export function useRowFilter(id, query) {
+  const filter = useFilter(["lists", id], query, NOTHING, fitting);
+  const has = (part) => Object.entries(part).every(([name, value]) => filter.now[name] === value);
   const emptied = (part) => /** @type {Partial<RowFilter>} */ (Object.fromEntries(Object.keys(part).map((name) => [name, ""])));
-  return { now, set, has, toggle: (part) => set(has(part) ? emptied(part) : part), clear: () => setNow(NOTHING), any: Object.values(now).some(Boolean) };
+  const toggle = (part) => {
+    if (has(part)) return filter.set(emptied(part));
+    filter.set(part);
+    showRows();
+  };
+  return { ...filter, has, toggle };
 }
 
-/** A reason belongs to one verdict, so another verdict clears it. */
+/** Scrolls to the table. */
+export function showRows() {
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+  requestAnimationFrame(() => document.getElementById("rows")?.scrollIntoView({ behavior }));
+}
+
+/** A reason belongs to one verdict, so another verdict clears it. @param {RowFilter} filter @param {Partial<RowFilter>} part */
 function fitting(filter, part) {
   if (part.reason) return { ...filter, status: STATUS_OF[part.reason] ?? "" };
   if ("status" in part && filter.reason && STATUS_OF[filter.reason] !== filter.status) return { ...filter, reason: "" };
   return filter;
-}
-
-/**
- * Effective filter: clicks apply at once, typed text after a delay.
- * @param {RowFilter} now @returns {RowFilter}
- */
-export function useSought(now) {
-  const typed = useSettled(now.q);
-  const sought = { ...now, q: now.q && typed };
-  return useMemo(() => sought, Object.values(sought));
-}
-
-/** Debounced value. @template T @param {T} value @returns {T} */
-export function useSettled(value) {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return settled;
 }

@@ -89,8 +89,8 @@ function MailButton({ of }) {
   return html`<button type="button" class="button wide" aria-pressed=${asked} onClick=${change}><${Icon} name="bell" />${asked ? t("lists.mail_asked") : t("lists.mail")}</button>`;
 }
 
-/** @param {{ of: import("../../live.js").Progress, filter: any, readable: boolean, metered: boolean, cancelled: () => void }} props */
-export function Actions({ of, filter, readable, metered, cancelled }) {
+/** @param {{ of: import("../../live.js").Progress, filter: any, count: number | undefined, readable: boolean, metered: boolean, cancelled: () => void }} props */
+export function Actions({ of, filter, count, readable, metered, cancelled }) {
   const [asking, setAsking] = useState("");
   const here = useHere();
   const close = () => setAsking("");
@@ -112,7 +112,7 @@ export function Actions({ of, filter, readable, metered, cancelled }) {
   const canDelete = of.over && !["integration", "widget"].includes(of.source);
   return html`<div class="row list-acts">
     ${!of.over && html`<${MailButton} of=${of} />`}
-    ${readable && html`<div class="wide"><${Download} of=${of} filter=${filter} /></div>`}
+    ${readable && html`<div class="wide"><${Download} of=${of} filter=${filter} count=${count} /></div>`}
     <${Menu} mini=${true} kind="square" name=${t("lists.more")} label=${html`<${Icon} name="dots" large=${true} />`}>
       ${canRepeat && html`<button type="button" onClick=${() => setAsking("again")}><${Icon} name="retry" />${t("lists.verify_unknown", { n: of.unknown })}</button>`}
       ${!of.over && html`<button type="button" onClick=${() => setAsking("stop")}><${Icon} name="stop" />${t("lists.cancel")}</button>`}

@@ -4,6 +4,7 @@ import { post } from "../../api.js";
 import { clock, duration, number, percent } from "../../format.js";
 import { WhatButton, isMute, isUnchecked, lack } from "../../reach.js";
 import { t } from "../../text.js";
+import { showRows } from "./filter.js";
 import { Asking, Donut, Glyph, Icon, partsOf, STATUSES, Strip } from "../../ui.js";
 
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, metered: boolean, readable: boolean }} props */
@@ -97,7 +98,7 @@ function Waits({ of, filter, readable }) {
         <span class="quiet">${why === "deferred" ? t("lists.deferred_why") : t("lists.throttled_why")}</span></p>`)}</div>
     ${readable && html`<span class="row">
       ${!of.hurried && html`<${Finish} of=${of} kind="slim">${t("lists.finish_text")}<//>`}
-      <button type="button" class="button plain slim" onClick=${() => filter.set({ status: "pending", reason: "" })}>${t("lists.see_waiting")}</button></span>`}
+      <button type="button" class="button plain slim" onClick=${() => filter.has({ status: "pending" }) ? showRows() : filter.toggle({ status: "pending" })}>${t("lists.see_waiting")}</button></span>`}
   </div>`;
 }
 

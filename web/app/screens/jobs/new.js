@@ -7,6 +7,7 @@ import { get, remove } from "../../api.js";
 import { limit, number, percent } from "../../format.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
+import { useUnsaved } from "../../unsent.js";
 import { Ago, Button, Card, Fetched, Field, Form, Page, Table, toast, toastFailure, useFetched } from "../../ui.js";
 import { Chosen } from "./new/chosen.js";
 import { DropPage, FileButton, brought } from "./new/drop.js";
@@ -30,6 +31,7 @@ function Choose() {
   const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
   // Kept here, so that the text survives a failed upload.
   const [pasted, setPasted] = useState("");
+  useUnsaved(pasted.trim() !== "" && !sending);
   const here = useHere();
   const there = useFetched((signal) => get("/app/uploads", {}, signal), []);
 

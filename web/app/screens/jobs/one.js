@@ -6,7 +6,8 @@ import { useMetered } from "../../plan.js";
 import { t } from "../../text.js";
 import { Fetched, Note, Page, toast } from "../../ui.js";
 import { Download } from "./download.js";
-import { useFilter } from "./filter.js";
+import { useCount } from "./count.js";
+import { useRowFilter } from "./filter.js";
 import { Actions, Heading } from "./head.js";
 import { Hero } from "./hero.js";
 import { nameOf } from "./name.js";
@@ -19,9 +20,10 @@ const WIDGET = "widget";
 /** @param {{ id: string, query?: URLSearchParams }} props */
 export function One({ id, query }) {
   const progress = useProgress(id);
-  const filter = useFilter(id, query);
+  const filter = useRowFilter(id, query);
   const [cancelled, setCancelled] = useState(/** @type {{ before: number } | undefined} */ (undefined));
   const of = progress.value;
+  const count = useCount(of, filter.now);
   const metered = useMetered();
   useTold(of, cancelled, metered, () => setCancelled(undefined));
   const readable = of !== undefined && !of.purged_at;
@@ -29,14 +31,14 @@ export function One({ id, query }) {
 
   return html`<${Page} title=${of ? nameOf(of) : t("lists.list")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
       heading=${of && html`<${Heading} of=${of} changed=${progress.set} />`}
-      actions=${of && html`<${Actions} of=${of} filter=${filter} readable=${readable} metered=${metered} cancelled=${stop} />`}>
+      actions=${of && html`<${Actions} of=${of} filter=${filter} count=${count} readable=${readable} metered=${metered} cancelled=${stop} />`}>
     <${Fetched} from=${progress} lines=${10}>${(value) => html`
       ${readable && html`<nav class="switch jumps" aria-label=${t("lists.on_page")}>${["summary", "rows"].map((part) => html`<button type="button" key=${part} onClick=${() => jump(part)}>
         ${part === "rows" ? t("lists.addresses") : t("lists.summary")}</button>`)}</nav>`}
       <${Hero} of=${value} filter=${filter} metered=${metered} readable=${readable} />
       ${value.processed > 0 && html`<${Why} of=${value} filter=${filter} readable=${readable} />`}
-      ${readable ? html`<${Rows} of=${value} filter=${filter} />
-        <div class="dock"><${Download} of=${value} filter=${filter} up=${true} /></div>`
+      ${readable ? html`<${Rows} of=${value} filter=${filter} count=${count} row=${query?.get("row") ?? ""} />
+        <div class="dock"><${Download} of=${value} filter=${filter} count=${count} up=${true} /></div>`
         : html`<${Note}>${value.source === WIDGET ? t("lists.widget_day") : t("lists.purged", { at: time(value.purged_at) })}<//>`}`}<//>
   <//>`;
 }

@@ -6,6 +6,8 @@
  */
 import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { Refused, get } from "../../api.js";
+import { useReturn } from "../../ui/table.js";
+import { NOTHING } from "./filter.js";
 
 const PAGE = 200;
 /** Minimum interval between refreshes of visible rows. */
@@ -15,16 +17,6 @@ const SHARE = 0.2;
 /** Retries, and their delay, while the server is busy with other searches. */
 const TRIES = 3;
 const BUSY_MS = 1_000;
-
-/**
- * Rows that match the filter, if the list's counts give that number; `undefined` otherwise.
- * @param {import("../../live.js").Progress} of @param {Record<string, string>} filter
- */
-export function countOf(of, { q, status, reason, provider, domain }) {
-  if (q || provider || domain) return undefined;
-  if (reason) return of.reasons[reason] ?? 0;
-  return status === "pending" ? of.rows - of.processed : of[status];
-}
 
 /** @param {import("../../live.js").Progress} of @param {Record<string, string>} filter */
 export function useRows(of, filter) {
@@ -41,23 +33,18 @@ export function useRows(of, filter) {
   }, [source]);
   // New verdicts: refresh pending rows, at once if the list is over.
   useEffect(() => source.renew(of.over), [source, of.over, of.processed]);
+  const again = () => setTurn((before) => before + 1);
+  useReturn(source.failure, again);
   return {
-    filtered,
-    rows: of.rows,
     total: source.total,
-    count: filtered && !source.isWhole ? countOf(of, filter) : undefined,
     isWhole: source.isWhole,
-    scanned: source.scanned,
     failure: source.failure,
     row: source.row,
     placeOf: source.placeOf,
     want: source.want,
-    again: () => setTurn((before) => before + 1),
+    again,
   };
 }
-
-/** Filter that matches all rows. */
-const UNFILTERED = { q: "", status: "", reason: "", provider: "", domain: "" };
 
 /** Common base of both row sources. */
 class Source {
@@ -149,7 +136,6 @@ class All extends Source {
   }
 
   isWhole = true;
-  scanned = 0;
 
   row = (index) => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
 
@@ -216,7 +202,6 @@ class Sought extends Source {
     this.found = [];
     /** @type {number | null} */
     this.next = 0;
-    this.scanned = 0;
     /** Verdict count when the search started. */
     this.known = 0;
     /** Verdict count when the visible rows were last refreshed. */
@@ -271,7 +256,7 @@ class Sought extends Source {
     if (this.busy) return;
     if (this.scrolled) return this.update();
     this.busy = true;
-    const begun = { found: /** @type {any[]} */ ([]), next: /** @type {number | null} */ (0), scanned: 0, known: this.processed };
+    const begun = { found: /** @type {any[]} */ ([]), next: /** @type {number | null} */ (0), known: this.processed };
     await this.search(begun);
     if (!this.stop.signal.aborted && this.failure === undefined) Object.assign(this, begun);
     this.busy = false;
@@ -282,7 +267,7 @@ class Sought extends Source {
   async update() {
     this.updated = this.processed;
     for (const page of new Set(this.open.map(({ index }) => Math.floor(index / PAGE)))) {
-      const answer = await this.ask({ ...UNFILTERED, after: page * PAGE, per_page: PAGE });
+      const answer = await this.ask({ ...NOTHING, after: page * PAGE, per_page: PAGE });
       if (!answer) return;
       const now = new Map(answer.data.map((row) => [row.index, row]));
       this.found = this.found.map((row) => now.get(row.index) ?? row);
@@ -298,13 +283,12 @@ class Sought extends Source {
     if (this.isBehind) this.renew();
   }
 
-  /** Searches until enough rows are found. @param {{ found: any[], next: number | null, scanned: number }} into */
+  /** Searches until enough rows are found. @param {{ found: any[], next: number | null }} into */
   async search(into) {
     while (into.next !== null && into.found.length < this.wanted && !this.stop.signal.aborted) {
       const answer = await this.ask({ after: into.next, per_page: PAGE });
       if (!answer) break;
       into.found.push(...answer.data);
-      into.scanned = answer.scanned;
       into.next = answer.next;
     }
   }

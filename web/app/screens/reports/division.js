@@ -1,10 +1,9 @@
 /** Usage of a period by verdict, source, key, connection, mail provider or domain, also as CSV. */
-import { html, useState } from "../../../vendor/lib.js";
+import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { useMetered } from "../../plan.js";
-import { where } from "../../route.js";
 import { t } from "../../text.js";
 import { Button, Card, Empty, Fetched, Field, Select, STATUSES, Table, useFetched } from "../../ui.js";
 import { StackedChart } from "../../ui/chart.js";
@@ -20,26 +19,22 @@ const COLOURS = 6;
  * @typedef {{ id: string, label: string, kind: string, verified: number, charged: number | null, counts: number[] }} Shown
  */
 
-export function Division() {
-  const asked = where.value.query.get("by") ?? "";
-  const [by, setBy] = useState(DIMENSIONS.includes(asked) ? asked : "status");
-  const [named, setNamed] = useState("30");
-  const [own, setOwn] = useState(periodOf("30"));
-  const { from, to } = named === "own" ? own : periodOf(named);
+/** @param {{ filter: import("../../filter.js").Filter<Record<"period" | "by" | "show" | "from" | "to", string>> }} props */
+export function Division({ filter: { now, set } }) {
+  const by = DIMENSIONS.find((one) => one === now.by) ?? "status";
+  const named = PERIODS.find((one) => one === now.show) ?? "30";
+  const { from, to } = named === "own" ? now : periodOf(named);
   const wrong = from > to ? t("usage.wrong_order") : Date.parse(to) - Date.parse(from) > 365 * 86_400_000 ? t("usage.too_long") : undefined;
   const usage = useFetched((signal) => (wrong || !from || !to ? Promise.resolve(undefined) : get("/reports/usage/breakdown", { by, from, to }, signal)), [by, from, to]);
-  const choose = (period) => {
-    setOwn({ from, to });
-    setNamed(period);
-  };
+  const choose = (show) => set(show === "own" ? { show, from, to } : { show, from: "", to: "" });
   const actions = usage.value && html`<${Button} kind="slim" work=${() => csv(`usage-${by}-${from}-${to}.csv`, usage.value, partsOf(usage.value))}>${t("usage.export")}<//>`;
   return html`<${Card} title=${t("usage.by_day")} actions=${actions}>
     <div class="row">
-      <${Select} label=${t("usage.by")} value=${by} set=${setBy} options=${DIMENSIONS.map((of) => [of, t(`usage.by_${of}`)])} />
+      <${Select} label=${t("usage.by")} value=${by} set=${(next) => set({ by: next })} options=${DIMENSIONS.map((of) => [of, t(`usage.by_${of}`)])} />
       <${Select} label=${t("show")} value=${named} set=${choose} options=${PERIODS.map((of) => [of, Number(of) ? t("usage.days", { n: Number(of) }) : t(`usage.${of}`)])} />
       ${named === "own" && html`
-        <${Field} label=${t("usage.from")} type="date" required value=${own.from} set=${(day) => setOwn({ ...own, from: day })} wrong=${wrong} />
-        <${Field} label=${t("usage.to")} type="date" required value=${own.to} set=${(day) => setOwn({ ...own, to: day })} />`}
+        <${Field} label=${t("usage.from")} type="date" required value=${from} set=${(day) => set({ from: day })} wrong=${wrong} />
+        <${Field} label=${t("usage.to")} type="date" required value=${to} set=${(day) => set({ to: day })} />`}
     </div>
     ${by === "domain" && html`<p class="quiet small">${t("usage.domains_text")}</p>`}
     ${!wrong && from && to && html`<${Fetched} from=${usage} lines=${8}>${(of) => html`<${Divided} of=${of} />`}<//>`}

@@ -4,8 +4,9 @@ import { post } from "../../api.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Ago, Card, Dialog, Empty, Note, Page, Pages, Secret, State, usePages } from "../../ui.js";
+import { Ago, Card, Empty, Note, Page, Pages, State, usePages } from "../../ui.js";
 import { Edit } from "./edit.js";
+import { First } from "./first.js";
 
 export function Catalogue() {
   const webhooks = usePages("/webhooks", {}, "webhooks");
@@ -29,9 +30,6 @@ export function Catalogue() {
     <${Card}><${Pages} of=${webhooks} caption=${t("webhooks.title")} columns=${columns}
       empty=${html`<${Empty} title=${t("webhooks.none")} action=${add}>${t("webhooks.none_text")}<//>`} /><//>
     ${adding && html`<${Edit} title=${t("webhooks.new")} close=${() => setAdding(false)} save=${create} />`}
-    ${made && html`<${Dialog} title=${t("webhooks.made")} close=${() => go(["webhooks", made.id])}>
-      <${Note} kind="warning">${t("webhooks.once")}<//>
-      <${Secret} text=${made.secret} label=${t("webhooks.secret")} />
-    <//>`}
+    ${made && html`<${First} of=${made} close=${() => go(["webhooks", made.id])} />`}
   <//>`;
 }

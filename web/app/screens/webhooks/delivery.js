@@ -5,7 +5,10 @@ import { clock } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Ago, Button, Card, Copy, Facts, Fetched, Glyph, Icon, Note, Page, toast, useFetched } from "../../ui.js";
-import { DeliveryState, came, isAccepted } from "./outcome.js";
+import { DeliveryState, came, isAccepted, wrong } from "./outcome.js";
+
+/** Attempts for a delivery, unless it is a test: `SCHEDULE_MS` in `crates/backend/src/webhooks/attempt.rs`. */
+const ATTEMPTS = 8;
 
 /** @param {{ id: string, delivery: string }} props */
 export function Delivery({ id, delivery }) {
@@ -22,8 +25,16 @@ export function Delivery({ id, delivery }) {
   return html`<${Page} title=${shown.value?.type ?? t("webhooks.delivery")} actions=${act} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>
     <span aria-hidden="true">/</span><a href=${`#/webhooks/${encodeURIComponent(id)}`}>${webhook.value?.name ?? t("webhooks.what")}</a>`}>
     ${isOff && administrates.value && html`<${Note}>${t("webhooks.off")}<//>`}
-    <${Fetched} from=${shown} lines=${8}>${(of) => html`<div class="columns"><${Attempts} of=${of} /><${Request} of=${of} /></div>`}<//>
+    <${Fetched} from=${shown} lines=${8}>${(of) => html`<${Standing} of=${of} /><div class="columns"><${Attempts} of=${of} /><${Request} of=${of} /></div>`}<//>
   <//>`;
+}
+
+/** Why the delivery waits or has failed, and what happens next. */
+function Standing({ of: { status, attempts, next_attempt_at: next, last_attempt: last } }) {
+  if (status === "waiting" && !last) return html`<${Note}>${t("webhooks.waits")}<//>`;
+  if (!last || isAccepted(last)) return null;
+  return html`<${Note} kind=${status === "exhausted" ? "bad" : "warning"} title=${came(last)}>${wrong(last)}
+    ${next && attempts > 0 && html` <span>${t("webhooks.again_at", { time: clock(next), n: attempts + 1, most: ATTEMPTS })}</span>`}<//>`;
 }
 
 /** Newest attempt first, preceded by the next one. */

@@ -1,5 +1,7 @@
 /** One webhook: details, deliveries and actions. */
 import { html, useState } from "../../../vendor/lib.js";
+import { useFilter } from "../../filter.js";
+import { clock } from "../../format.js";
 import { get, patch, post, remove } from "../../api.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
@@ -7,22 +9,26 @@ import { t } from "../../text.js";
 import { Ago, Button, Card, Confirm, Empty, Fetched, Icon, Menu, Note, Page, Pages, Secret, State, toast, toastFailure, useFetched, usePages, word } from "../../ui.js";
 import { Code } from "../../ui/code.js";
 import { Edit } from "./edit.js";
+import { Hours } from "./hours.js";
 import { DeliveryState, came, isRedirect } from "./outcome.js";
 import { LANGUAGES, checking } from "./signature.js";
 
-export function One({ id }) {
+/** @param {{ id: string, query?: URLSearchParams }} props */
+export function One({ id, query }) {
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const webhook = useFetched((signal) => get(path, {}, signal), [path], "webhooks");
   const of = webhook.value;
-  const [status, setStatus] = useState("");
+  const filter = useFilter(["webhooks", id], query, { status: "" });
   // The server rejects the whole stream if one of its parts does not exist.
-  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, of && `deliveries:${id}`);
+  const part = of && `deliveries:${id}`;
+  const deliveries = usePages(`${path}/deliveries`, { status: filter.now.status || undefined }, part);
   const [secret, setSecret] = useState("");
   const acts = of && administrates.value && html`<${Acts} of=${of} path=${path} set=${webhook.set} rotated=${setSecret} tested=${deliveries.refresh} />`;
   return html`<${Page} title=${of?.name ?? t("webhooks.title")} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>`} heading=${of && html`<${Heading} of=${of} />`} actions=${acts}>
     <${Fetched} from=${webhook}>${() => html`
       ${secret && html`<${Card}><${Note} kind="warning" focused=${true}>${t("webhooks.rotated")}<//><${Secret} text=${secret} label=${t("webhooks.secret")} /><//>`}
-      <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} status=${status} set=${setStatus} /><//>
+      <${Hours} path=${path} part=${part} />
+      <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} status=${filter.now.status} set=${(status) => filter.set({ status })} /><//>
       <${Card} title=${t("webhooks.check")}>
         <p class="quiet">${t("webhooks.check_text")}</p>
         <${Code} title=${t("webhooks.check_code")} languages=${LANGUAGES} write=${(language) => checking(language, of.url)} />
@@ -75,7 +81,8 @@ function Deliveries({ of, path, status, set }) {
   const columns = [
     { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("webhooks.event"), cell: (one) => html`<a href=${`#${path}/${one.id}`}><code>${one.type}</code></a>` },
-    { title: t("lists.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
+    { title: t("lists.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />
+      ${one.status === "waiting" && one.attempts > 0 && html`<div class="tiny quiet">${t("webhooks.retry_at", { time: clock(one.next_attempt_at) })}</div>`}` },
     { title: t("response"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
     { title: t("attempts"), number: true, cell: (one) => one.attempts },
     ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>` }] : []),

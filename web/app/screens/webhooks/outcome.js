@@ -19,9 +19,24 @@ const UNMADE = "the message could not be created";
 /** @param {{ status: number | null }} attempt */
 export const isRedirect = ({ status }) => status !== null && status >= 300 && status < 400;
 
-/** Explanation of an attempt's outcome. @param {{ status: number | null, error: string | null }} attempt */
-export function came({ status, error }) {
-  if (status === null) return t(error === UNMADE ? "came.unmade" : "came.unreached");
-  const kind = status === 410 ? "gone" : status === 429 ? "busy" : status < 200 ? "odd" : ["accepted", "redirect", "refused", "broken"][Math.floor(status / 100) - 2] ?? "odd";
-  return t(`came.${kind}`, { status: String(status) });
+/** @typedef {{ status: number | null, error: string | null }} Attempt */
+
+/** @param {Attempt} attempt */
+function kindOf({ status, error }) {
+  if (status === null) return error === UNMADE ? "unmade" : "unreached";
+  if (status === 410) return "gone";
+  if (status === 429) return "busy";
+  return ["accepted", "redirect", "refused", "broken"][Math.floor(status / 100) - 2] ?? "odd";
+}
+
+/** Refusals whose cause is likely the same everywhere. @type {Record<number, string>} */
+const REFUSED = { 401: "denied", 403: "denied", 404: "missing", 405: "missing" };
+
+/** Outcome of an attempt. @param {Attempt} attempt */
+export const came = (attempt) => t(`came.${kindOf(attempt)}`, { status: String(attempt.status) });
+
+/** What is wrong after a failed attempt, and what to do. @param {Attempt} attempt */
+export function wrong(attempt) {
+  const kind = REFUSED[attempt.status ?? 0] ?? kindOf(attempt);
+  return t(`wrong.${kind}`);
 }

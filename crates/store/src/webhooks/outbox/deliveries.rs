@@ -1,7 +1,7 @@
 //! Delivery log: targets, outcomes, and resending.
 
 use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
-use probity_mail::time::{DAY_MS, Millis};
+use probity_mail::time::{DAY_MS, HOUR_MS, Millis};
 
 use super::{DeliveryContent, OutboxState, tried};
 use crate::db::error::{Result, StoreError};
@@ -33,6 +33,8 @@ statements! {
             AND (CAST($5 AS TEXT) IS NULL OR state = $5)
         ORDER BY created_at DESC, id DESC LIMIT $6");
     BY_ID = concat!("SELECT ", columns!(), " FROM outbox WHERE org_no = $1 AND id = $2");
+    BY_HOUR = "SELECT created_at / $4 AS at_hour, state, COUNT(*) AS deliveries FROM outbox
+        WHERE org_no = $1 AND signer = $2 AND signer <> '' AND created_at >= $3 GROUP BY created_at / $4, state";
     RESEND = "UPDATE outbox SET state = 'waiting', attempts = 0, next_at = $3, lease_until = NULL, run = NULL
         WHERE org_no = $1 AND id = $2";
     PURGE = "WITH old AS MATERIALIZED (
@@ -133,6 +135,16 @@ pub async fn of_webhook(
     let values = args![org, webhook, at, id, state, at_most];
     let rows = conn.rows(&OF_SIGNER, values).await?;
     read_all(conn, org, &rows).await
+}
+
+/// Numbers of a webhook's deliveries by state and by hour of their creation (since 1970), from a time on.
+pub async fn by_hour(
+    conn: &mut Conn,
+    org: OrgNo,
+    webhook: WebhookId,
+    from: Millis,
+) -> Result<Vec<(i64, OutboxState, i64)>> {
+    conn.all(&BY_HOUR, args![org, webhook, from, HOUR_MS]).await
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<LoggedDelivery> {

@@ -221,6 +221,6 @@ fn a_file_that_is_no_list_is_refused_with_its_name_or_flag() {
         refused(&[&["add", &file, "--sheet", "May"], more].concat(), "--sheet: is only for workbooks");
         refused(&[&["add", &file, "--column", "mail"], more].concat(), "--column: must be one of: name, E-mail, note");
     }
-    refused(&["find", ""], "ADDRESS: must be an address or a domain");
+    refused(&["find", ""], "ADDRESS: must be an address, a part of one, or a domain");
     assert_eq!(objects(&installation.run(&["lists", "list", "--json"])), Vec::<Value>::new());
 }
