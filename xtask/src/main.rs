@@ -1,8 +1,10 @@
 //! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: only that model), `cargo xtask web`
-//! refreshes the dashboard's libraries, `cargo xtask measure WHAT` prints figures, and `cargo xtask size` counts lines and words.
+//! refreshes the dashboard's libraries, `cargo xtask measure WHAT` prints figures, and `cargo xtask size` counts lines and words. `cargo xtask licenses` lists
+//! the crates of the program; `cargo xtask papers FOLDER` writes their license texts and a bill of materials.
 
 mod data;
 mod disposable;
+mod inventory;
 mod measure;
 mod names;
 mod packages;
@@ -15,7 +17,7 @@ mod web;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask data [lists|gibberish] | cargo xtask web | cargo xtask measure gibberish|people FILE|near|suggest|disposable|free|role|cases FILE|throwaway FILE|replies [FILE] | cargo xtask size";
+const USAGE: &str = "usage: cargo xtask data [lists|gibberish] | cargo xtask web | cargo xtask measure gibberish|people FILE|near|suggest|disposable|free|role|cases FILE|throwaway FILE|replies [FILE] | cargo xtask size | cargo xtask licenses | cargo xtask papers FOLDER";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         ["data", "gibberish"] => data::train(),
         ["web"] => web::refresh(),
         ["size"] => size::print(),
+        ["licenses"] => inventory::write_list(),
+        ["papers", folder] => inventory::write_papers(folder.as_ref()),
         ["measure", "gibberish"] => measure::gibberish(),
         ["measure", "people", file] => measure::people(file.as_ref()),
         ["measure", "near"] => measure::near(),

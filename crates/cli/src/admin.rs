@@ -96,6 +96,8 @@ admin_commands! {
     Nodes(Single<NoArgs>, installation::NODES_EXAMPLES) => installation::show_nodes;
     /// Manage team members, their sessions and sign-in links
     Users(Subject<users::UsersCommand>, users::USERS_EXAMPLES) => users::run;
+    /// Print a new sign-in link for the owner; it sets a new password, works once and is valid for a day
+    Link(Single<OrgFlag>) => users::owner_link;
 }
 
 /// Commands about one subject.

@@ -148,6 +148,8 @@ pub(crate) enum Command {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
+    /// Print what is built into the program, with the license of each part
+    Licenses,
     /// Run the sandbox, a simulated mail internet
     #[command(subcommand)]
     Sandbox(sandbox::SandboxCommand),

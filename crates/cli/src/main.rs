@@ -49,6 +49,15 @@ use crate::operation::master_key::MasterKeyCommand;
 use crate::operation::{backup, health, master_key, moving, serve};
 use crate::sandbox::SandboxCommand;
 
+/// Crates, data and scripts that are built into the program. `cargo xtask licenses` writes the list of crates.
+const LICENSES: &str = concat!(
+    include_str!("../licenses.txt"),
+    "\n",
+    include_str!("../../mail/data/LICENSES.md"),
+    "\n",
+    include_str!("../../../web/vendor/README.md")
+);
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -90,6 +99,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Completions { shell } => return args::print_completions(*shell),
         Command::Man { directory } => return args::write_manual(directory),
         Command::Connectors(ConnectorsCommand::Check { file }) => return connectors::check(file),
+        Command::Licenses => return output::print(LICENSES),
         _ => {}
     }
     let mut set = cli.set.clone();
@@ -148,6 +158,7 @@ fn overrides(command: &Command) -> Vec<String> {
         | Command::Connectors(ConnectorsCommand::Check { .. })
         | Command::Completions { .. }
         | Command::Man { .. }
+        | Command::Licenses
         | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
@@ -174,7 +185,11 @@ async fn command(cli: &Cli, settings: &Settings) -> Result<Exit> {
         Command::Backup(args) => backup::make(args, settings).await,
         Command::Restore(args) => backup::restore(args, settings).await,
         Command::Admin(command) => admin::run(command, &cli.arguments, settings).await,
-        Command::Config | Command::Connectors(_) | Command::Completions { .. } | Command::Man { .. } => {
+        Command::Config
+        | Command::Connectors(_)
+        | Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::Licenses => {
             unreachable!("it needs no runtime and was answered before")
         }
     }

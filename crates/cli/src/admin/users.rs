@@ -158,13 +158,21 @@ pub(super) async fn run(app: &App, command: &UsersCommand) -> Result<Printout> {
             print_one(&caller, set_identity(app, caller.org_id(), user, identity).await?, IDENTIFIED)
         }
         UsersCommand::ResetLink { who, org, without_second_factor } => {
-            let one = MemberArg { who: who.clone(), org: org.clone() };
-            let (caller, user) = find_member(app, &one).await?;
-            let asked = CreateResetLink { without_second_factor: *without_second_factor };
-            let link = create_reset_link(app, caller.org_id(), user, asked).await?;
-            Printout::one(of_user(user, with_org(&caller, link)), LINK)
+            reset_link(app, &MemberArg { who: who.clone(), org: org.clone() }, *without_second_factor).await
         }
     }
+}
+
+/// Makes a link for the owner of an organization.
+pub(super) async fn owner_link(app: &App, some: &OrgFlag) -> Result<Printout> {
+    let org = act_for(app, some).await?.org_id();
+    reset_link(app, &MemberArg { who: org.to_string(), org: None }, false).await
+}
+
+async fn reset_link(app: &App, one: &MemberArg, without_second_factor: bool) -> Result<Printout> {
+    let (caller, user) = find_member(app, one).await?;
+    let link = create_reset_link(app, caller.org_id(), user, CreateResetLink { without_second_factor }).await?;
+    Printout::one(of_user(user, with_org(&caller, link)), LINK)
 }
 
 /// Adds a member's ID to an answer.

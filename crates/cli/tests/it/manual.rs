@@ -1,4 +1,4 @@
-//! Shell completions and man pages.
+//! Shell completions, man pages and licenses.
 
 use crate::program::Place;
 
@@ -19,4 +19,13 @@ fn completions_and_manual_pages_need_no_configuration() {
     place.write("file", "");
     let ran = place.run(&["man", "file"]);
     assert!(ran.code != Some(0) && ran.err.contains("cannot write to file"), "{ran:?}");
+}
+
+#[test]
+fn licenses_name_crates_data_and_scripts() {
+    let ran = Place::with("broken.toml", "not toml").run(&["licenses", "--config", "broken.toml"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in ["\nring 0.", "\nrustls 0.", "| mailchecker |", "preact"] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
 }

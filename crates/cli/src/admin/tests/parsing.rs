@@ -128,6 +128,7 @@ fn commands_are_understood() {
         "users sign-out usr_1 --session ses_1",
         "users remove ann@example.com --org ORG",
         "users reset-link usr_1 --without-second-factor",
+        "link",
     ];
     for line in lines {
         let line = line.replace("ORG", ORG);

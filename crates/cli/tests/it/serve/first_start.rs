@@ -59,6 +59,8 @@ fn starts_twice(installation: &Installation) {
     second.stop();
     let ran = installation.run(&["users", "reset-link", "owner@example.com"]);
     assert!(ran.code == Some(0) && ran.out.contains("/#/link/") && !ran.out.contains(&link), "{ran:?}");
+    let ran = installation.run(&["link"]);
+    assert!(ran.code == Some(0) && ran.out.contains("/#/link/") && !ran.out.contains(&link), "{ran:?}");
     let ran = installation.run(&["users", "reset-link", "nobody@example.com"]);
     assert!(ran.code == Some(2) && ran.err.contains("there is no member"), "{ran:?}");
 }
