@@ -147,8 +147,8 @@ pub(crate) async fn distinct(store: &Store, of: (OrgNo, JobNo), rows: i64) -> Re
     let mut sorter = Sorter::of_rows(rows)?;
     while take_next(store, of, &mut sorter).await? {}
     let read = sorter.rows;
-    let sorted = tokio::task::spawn_blocking(move || sorter.sorted(read)).await??;
-    Ok(read - i64::try_from(sorted.duplicates.len())?)
+    let addresses = tokio::task::spawn_blocking(move || sorter.sorted(read)).await??;
+    Ok(read - i64::try_from(addresses.duplicates.len())?)
 }
 
 /// Returns a key that all rows of a mailbox share, and its domain. The domain is empty if the text is not an address.

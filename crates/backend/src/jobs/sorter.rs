@@ -280,12 +280,12 @@ mod tests {
         let block = |emails: &[&[u8]]| AddressBlock::encode(emails).unwrap();
         let sorter = Sorter::default().take(&[(0, block(&[b"b@b.example.org", ERASED]))]).unwrap();
         let sorter = sorter.take(&[(2, block(&[b"a@a.example.org"])), (3, block(&[b"", ERASED]))]).unwrap();
-        let sorted = sorter.sorted(5).unwrap();
+        let order = sorter.sorted(5).unwrap();
         let rows = rows_of(&sorted);
         let rows: Vec<_> = rows.iter().map(|row| (row.idx, row.email.as_deref())).collect();
         let expected = [(1, None), (3, Some("")), (2, Some("a@a.example.org")), (0, Some("b@b.example.org"))];
         assert_eq!(rows, expected);
-        assert_eq!(sorted.duplicates, [(4, 1)], "erased rows count as one address");
+        assert_eq!(order.duplicates, [(4, 1)], "erased rows count as one address");
     }
 
     #[test]

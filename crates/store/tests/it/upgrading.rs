@@ -163,8 +163,8 @@ async fn mail_that_an_earlier_program_left_is_sent() {
         store.migrate().await.unwrap();
         let org = probity_store::OrgNo(7_530_014_091_835_158_875);
         let owner = users::primary(&mut store.read().await.unwrap(), org).await.unwrap();
-        let set = store.write(|tx| users::set_email(tx, org, owner.id, "owner@example.com").scope_boxed());
-        set.await.unwrap();
+        let named = store.write(|tx| users::set_email(tx, org, owner.id, "owner@example.com").scope_boxed());
+        named.await.unwrap();
         assert_eq!(letters::waiting(&mut store.read().await.unwrap()).await.unwrap(), 4);
         assert_eq!(crate::letters::claim(store, LetterKind::Run, Millis(8), "early").await, [], "it is leased");
         let mut claimed = Vec::new();
