@@ -74,6 +74,9 @@ export function duration(seconds) {
   return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: unit === "day" ? "long" : "short" });
 }
 
+/** Name of a mail provider; the API joins the names of one that has two in English. @param {string} name */
+export const providerName = (name) => new Intl.ListFormat(locale()).format(name.split(" and "));
+
 /** @param {number} bytes */
 export function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];

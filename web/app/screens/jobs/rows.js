@@ -1,6 +1,6 @@
 /** Rows of a list: filter bar, table, and details of the open row. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
-import { number, percent } from "../../format.js";
+import { number, percent, providerName } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
 import { Empty, Failure, Glyph, Icon, reason, STATUSES, Verdict } from "../../ui.js";
@@ -84,13 +84,14 @@ function Filters({ of, filter, rows }) {
 
 /** Labels of active filters other than verdict and text. @returns {[string, string][]} */
 function chosen(of, { reason: why, provider, domain }) {
-  const name = of.providers.find(({ id }) => id === provider)?.name ?? t("provider.other");
+  const known = of.providers.find(({ id }) => id === provider)?.name;
+  const name = known ? providerName(known) : t("provider.other");
   const all = /** @type {[string, string][]} */ ([["reason", why && reason(why)], ["provider", provider && name], ["domain", readableDomain(domain)]]);
   return all.filter(([, text]) => text);
 }
 
 function columns(of) {
-  const names = Object.fromEntries(of.providers.map(({ id, name }) => [id, name]));
+  const names = Object.fromEntries(of.providers.map(({ id, name }) => [id, name && providerName(name)]));
   return [
     { name: "place", title: t("lists.row"), cell: (row) => number(row.index + 1) },
     { name: "email", title: t("verify.email"), cell: (row) => row.email || "–" },

@@ -1,6 +1,6 @@
 /** Forecast of a list, as ranges with their basis. */
 import { html } from "../../../../vendor/lib.js";
-import { duration, number, percent, time } from "../../../format.js";
+import { duration, number, percent, providerName, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
 import { t } from "../../../text.js";
 import { Glyph, Icon, Note, Strip } from "../../../ui.js";
@@ -54,14 +54,15 @@ function lasting({ low_s: low, high_s: high }) {
 
 function pace({ slowest, per_minute, sources }, providers) {
   if (slowest === null || per_minute === 0) return null;
-  const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
+  const known = providers.find(({ id }) => id === slowest)?.name;
+  const name = known ? providerName(known) : t("forecast.domain");
   return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
 }
 
 /** Mail providers, as far as the domains show. @param {{ of: any }} props */
 export function MailProviders({ of: { counts, providers } }) {
   if (providers.length === 0) return null;
-  const name = ({ id, name: known }) => known || (id === "others" ? t("provider.other") : t("forecast.nobody"));
+  const name = ({ id, name: known }) => (known ? providerName(known) : id === "others" ? t("provider.other") : t("forecast.nobody"));
   const note = ({ never_tells, held_until }) => (never_tells ? t("forecast.never_tells") : held_until ? t("forecast.held_until", { at: time(held_until) }) : "");
   const most = Math.max(...providers.map(({ addresses }) => addresses));
   return html`<section class="card bare" aria-labelledby="mail-title"><header><h2 id="mail-title">${t("provider.title")}</h2>
