@@ -143,7 +143,15 @@ const INSIDE = [
   ["webhooks-new", () => "webhooks", press("New webhook")],
   ["webhook", () => `webhooks/${made.webhook}`],
   ["webhook-delivery", () => `webhooks/${made.webhook}/${made.delivery}`, (page) => page.getByText("Your server couldn't be reached").waitFor()],
-  ["settings", () => "settings", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
+  ["settings", () => "settings"],
+  ["settings-results", () => "settings?tab=results", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
+  ["settings-suppressions", () => "settings?tab=suppressions", async (page) => {
+    await page.getByLabel("Find an address on these lists").fill(ADDRESSES[7]);
+    await page.getByRole("button", { name: "Find", exact: true }).click();
+    await page.getByText("is on no list").waitFor();
+  }],
+  ["settings-reports", () => "settings?tab=reports"],
+  ["settings-sso", () => "settings?tab=sso"],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
