@@ -82,6 +82,9 @@ export function limit(bytes) {
   return size((bytes / 1024 ** step) * 1000 ** step);
 }
 
+/** Name of a mail provider; the API joins the names of one that has two in English. @param {string} name */
+export const providerName = (name) => new Intl.ListFormat(locale()).format(name.split(" and "));
+
 /** @param {number} bytes */
 export function size(bytes) {
   const units = BYTE_UNITS;

@@ -97,9 +97,9 @@ for (const tag of LANGUAGES) {
 /** Words replaced by another (docs/style.md, "Translations"): one term per thing. */
 const REPLACED = {
   en: /throw-?away|\bbatch|exchanger|\bintegrations?\b|\bput off\b|\bmade-up\b|\bjobs?\b|e-mail|newsletter platform|\bpolling\b|check now/i,
-  de: /Urteil|Guthaben|Anbindung|Unterdrückung|Rollen(post|nam|adr)|Doppelte|Schlagw|Kennw|escheitert|ngehalten|Newsletter-Plattform|Mailplattform|(?<![-\w])E?-?[Mm]ails?\b(?<!E-Mails?)|berechnet|Überblick/,
-  fr: /verdict|sandbox|intégration|\btags?\b|courrier|(?<![-\w{])e?mails?\b(?! FROM)|factur|invalide|revérifi|plateformes? de newsletter|synthèse|sommaire/i,
-  es: /veredicto|sandbox|integraci[oó]n|\be-?mail|arriesgad|buz[oó]n de función|plataforma de boletines|mensaje de correo|panorama/i,
+  de: /Urteil|Guthaben|Anbindung|Unterdrückung|Rollen(post|nam|adr)|Doppelte|Schlagw|Kennw|escheitert|ngehalten|Newsletter-Plattform|Mailplattform|(?<![-\w])E?-?[Mm]ails?\b(?<!E-Mails?)|berechnet|Überblick|Durchsicht/,
+  fr: /verdict|sandbox|intégration|\btags?\b|courrier|(?<![-\w{])e?mails?\b(?! FROM)|factur|invalide|revérifi|plateformes? de newsletter|synthèse|sommaire|\bpassages?\b/i,
+  es: /veredicto|sandbox|integraci[oó]n|\be-?mail|arriesgad|buz[oó]n de función|plataforma de boletines|mensaje de correo|panorama|\bpasadas?\b/i,
 };
 
 /** Reserved words, with the texts that may use them: "overview" is no list summary, an erasure request no HTTP request. */

@@ -117,8 +117,8 @@ fn what_waits(language: PageLanguage, one: &WaitingLine<'_>) -> String {
     let credits = [
         "Automatic runs are waiting for credits",
         "Automatische Läufe warten auf Credits",
-        "Les passages automatiques attendent des crédits",
-        "Las pasadas automáticas esperan créditos",
+        "Les exécutions automatiques attendent des crédits",
+        "Las ejecuciones automáticas esperan créditos",
     ];
     match one.planned {
         _ if one.is_refused => text(language, refused).to_owned(),

@@ -64,9 +64,9 @@ impl RunLetter<'_> {
         ];
         tables.extend(self.waits.map(|wait| waiting(language, wait)));
         let label = if self.waits.is_some() {
-            ["Review the run", "Über den Lauf entscheiden", "Examiner le passage", "Revisar la pasada"]
+            ["Review the run", "Über den Lauf entscheiden", "Examiner l’exécution", "Revisar la ejecución"]
         } else {
-            ["Open the run", "Lauf öffnen", "Ouvrir le passage", "Abrir la pasada"]
+            ["Open the run", "Lauf öffnen", "Ouvrir l’exécution", "Abrir la ejecución"]
         };
         let url = format!("{}/#/connections/{}/{}?run={}", links.dashboard, self.platform, self.connection_id, self.id);
         LetterDraft {
@@ -111,15 +111,15 @@ impl RunLetter<'_> {
             [
                 "The run of {date} is waiting for you.",
                 "Der Lauf vom {date} wartet auf Sie.",
-                "Le passage du {date} attend votre accord.",
-                "La pasada del {date} está pendiente de usted.",
+                "L’exécution du {date} attend votre accord.",
+                "La ejecución del {date} está pendiente de usted.",
             ]
         } else {
             [
                 "The run of {date} is complete.",
                 "Der Lauf vom {date} ist abgeschlossen.",
-                "Le passage du {date} est terminé.",
-                "La pasada del {date} ha terminado.",
+                "L’exécution du {date} est terminée.",
+                "La ejecución del {date} ha terminado.",
             ]
         };
         let mut lead = vec![filled(language, of_run, &[("date", &day(language, self.date))])];

@@ -23,8 +23,8 @@ impl UnsubscribeTexts {
             ReportKind::Run => [
                 "Stop run reports?",
                 "Berichte über Läufe abbestellen?",
-                "Ne plus recevoir les rapports de passages\u{a0}?",
-                "¿Dejar de recibir los informes de pasadas?",
+                "Ne plus recevoir les rapports d’exécution\u{a0}?",
+                "¿Dejar de recibir los informes de ejecuciones?",
             ],
             ReportKind::Weekly => [
                 "Stop weekly reports?",
@@ -49,8 +49,8 @@ impl UnsubscribeTexts {
             ReportKind::Run => [
                 "You will no longer get run reports. To get them again, switch them on in your notifications.",
                 "Sie erhalten keine Berichte über Läufe mehr. In Ihren Benachrichtigungen können Sie sie wieder einschalten.",
-                "Vous ne recevrez plus de rapports de passages. Vous pouvez les réactiver dans vos notifications.",
-                "Ya no recibirá informes de pasadas. Puede volver a activarlos en sus notificaciones.",
+                "Vous ne recevrez plus de rapports d’exécution. Vous pouvez les réactiver dans vos notifications.",
+                "Ya no recibirá informes de ejecuciones. Puede volver a activarlos en sus notificaciones.",
             ],
             ReportKind::Weekly => [
                 "You will no longer get weekly reports. To get them again, switch them on in your notifications.",

@@ -87,7 +87,7 @@ pub(crate) fn held(by: Option<BrakeReason>) -> Wording {
             "Dry run. Nothing was changed.",
             "Probelauf. Nichts wurde geändert.",
             "Essai à blanc. Rien n’a été modifié.",
-            "Pasada de prueba. No se ha cambiado nada.",
+            "Ejecución de prueba. No se ha cambiado nada.",
         ],
         Some(BrakeReason::ManualMode) => [
             "You asked to decide first. Nothing was changed.",
@@ -98,14 +98,14 @@ pub(crate) fn held(by: Option<BrakeReason>) -> Wording {
         Some(BrakeReason::First) => [
             "The first run with these settings and rules asks before it acts. Nothing was changed.",
             "Der erste Lauf mit diesen Einstellungen und Regeln fragt, bevor er etwas tut. Nichts wurde geändert.",
-            "Le premier passage avec ces réglages et règles demande avant d’agir. Rien n’a été modifié.",
-            "La primera pasada con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
+            "La première exécution avec ces réglages et règles demande avant d’agir. Rien n’a été modifié.",
+            "La primera ejecución con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
         ],
         Some(BrakeReason::TooMany) => [
             "Automatic runs would change more than 10% of the contacts, so this run is waiting for your decision. Nothing was changed.",
             "Automatische Läufe würden mehr als 10\u{a0}% ihrer Kontakte ändern: Dieser fragt zuerst und hat nichts geändert.",
-            "Des passages automatiques changeraient plus de 10\u{a0}% de leurs contacts\u{a0}: celui-ci demande d’abord et n’a rien modifié.",
-            "Las pasadas automáticas cambiarían más del 10\u{a0}% de sus contactos: esta pregunta antes y no ha cambiado nada.",
+            "Des exécutions automatiques changeraient plus de 10\u{a0}% de leurs contacts\u{a0}: celle-ci demande d’abord et n’a rien modifié.",
+            "Las ejecuciones automáticas cambiarían más del 10\u{a0}% de sus contactos: esta pregunta antes y no ha cambiado nada.",
         ],
         None => [
             "Some actions failed. You decide about the rest.",
@@ -122,8 +122,8 @@ pub(crate) fn setting(of: ReportKind) -> Wording {
         ReportKind::Run => [
             "After a connection's run",
             "Nach einem Lauf einer Verbindung",
-            "Après un passage d’une connexion",
-            "Tras una pasada de una conexión",
+            "Après une exécution d’une connexion",
+            "Tras una ejecución de una conexión",
         ],
         ReportKind::Weekly => ["Weekly report", "Wöchentlicher Bericht", "Rapport hebdomadaire", "Informe semanal"],
         ReportKind::Monthly => ["Monthly report", "Monatlicher Bericht", "Rapport mensuel", "Informe mensual"],

@@ -1,7 +1,7 @@
 /** Overview: news, credits, recent days against the preceding ones, mail providers, active lists, and outbound SMTP. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { day, number, percent, today, utcDay } from "../format.js";
+import { day, number, percent, providerName, today, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { useMetered } from "../plan.js";
 import { administrates, session } from "../session.js";
@@ -73,7 +73,7 @@ function Credits() {
 /** Mail providers with their share of unknown verdicts; small providers are combined. */
 function Providers({ all }) {
   if (all.length === 0) return html`<${Empty} title=${t("overview.no_days")}>${t("provider.none")}<//>`;
-  const named = all.filter(({ id }) => id !== null);
+  const named = all.filter(({ id }) => id !== null).map((one) => ({ ...one, name: providerName(one.name) }));
   const rest = [...named.slice(PROVIDERS), ...all.filter(({ id }) => id === null)];
   const sum = (of) => rest.reduce((before, one) => before + one[of], 0);
   const others = rest.length > 0 ? [{ id: "", name: t("provider.other"), verified: sum("verified"), unknown: sum("unknown") }] : [];

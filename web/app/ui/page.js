@@ -44,6 +44,15 @@ export function Facts({ of }) {
   return html`<dl class="facts">${of.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
+/**
+ * Tabs of a page, as links.
+ * @param {{ label: string, chosen: string, of: { name: string, label: string, to: string, count?: string }[] }} props `count`: what waits there
+ */
+export function Tabs({ label, chosen, of }) {
+  return html`<nav class="tabs" aria-label=${label}>${of.map(({ name, label: text, to, count }) => html`<a key=${name} aria-current=${name === chosen ? "page" : undefined} href=${to}>${text}
+    ${count && html`<span class="badge warn">${count}</span>`}</a>`)}</nav>`;
+}
+
 export function Brand() {
   return html`<a class="brand" href="#/">
     <svg viewBox="0 0 32 32" aria-hidden="true">

@@ -26,26 +26,35 @@ const press = (on, name) => on.getByRole("button", { name, exact: true }).click(
 /** Table row that contains a text. */
 const row = (page, text) => page.locator("tbody tr").filter({ hasText: text });
 
+const openTab = (page, name) => page.locator(".tabs").getByRole("link", { name, exact: true }).click();
+
 test("settings are saved, and stand there again", async () => {
   const { page, go } = reader;
-  await go("settings");
+  const saves = async () => {
+    await page.getByRole("button", { name: "Save" }).first().click();
+    await page.getByText("Saved", { exact: true }).last().waitFor();
+  };
+  await go("settings?tab=results");
   await page.getByRole("checkbox", { name: "Role mailbox" }).check();
   await page.getByLabel("Banned words").fill("casino\nviagra");
+  await openTab(page, "General");
   await page.getByLabel("Keep results (days)").fill("7");
   await page.getByLabel("Keep deliveries (days)").fill("3");
-  await page.getByRole("button", { name: "Save" }).first().click();
-  await page.getByText("Saved", { exact: true }).waitFor();
+  await saves();
+  assert.deepEqual((await server.api("GET", "/organization/settings")).banned_words, [], "a tab saves what it shows");
+  await openTab(page, "Verdicts");
+  await becomes(() => page.getByLabel("Banned words").inputValue(), "casino\nviagra", "a tab keeps its edits");
+  await saves();
   const settings = await server.api("GET", "/organization/settings");
   assert.deepEqual(
     [settings.ignored_reasons, settings.banned_words, settings.retention_days, settings.delivery_retention_days],
     [["role_based"], ["casino", "viagra"], 7, 3],
   );
-  await go("settings");
+  await go("settings?tab=results");
   await becomes(() => page.getByRole("checkbox", { name: "Role mailbox" }).isChecked(), true);
   await becomes(() => page.getByLabel("Banned words").inputValue(), "casino\nviagra");
 
   await page.getByLabel("Banned words").fill("casino");
-  await page.getByLabel("Keep results (days)").fill("9");
   await page.getByRole("button", { name: "Save" }).first().click();
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone").waitFor();
@@ -66,7 +75,7 @@ test("an offer to undo is gone at another place, and every message with who got 
   };
   await go("settings");
   await save("9");
-  await page.evaluate(() => { location.hash = "#/settings?tab=other"; });
+  await page.evaluate(() => { location.hash = "#/settings?tab=suppressions"; });
   await becomes(() => offer.count(), 1);
   await page.evaluate(() => { location.hash = "#/team"; });
   await heading(page, "Team");
@@ -95,18 +104,20 @@ test("addresses that are taken off a list are put back", async () => {
   const emails = ["ann@example.com", "bob@example.com"];
   await server.api("POST", "/organization/suppressions/bounced", { emails });
   const count = async () => (await server.api("GET", "/organization/suppressions/bounced")).count;
-  await go("settings");
-  await page.getByLabel("Action").selectOption("remove");
-  await page.getByLabel("Addresses", { exact: true }).fill(emails.join("\n"));
-  await page.getByRole("button", { name: "Save" }).last().click();
+  const take = async (some) => {
+    await page.getByRole("button", { name: "Remove from: Bounced before" }).click();
+    await page.getByLabel("Addresses", { exact: true }).fill(some.join("\n"));
+    await page.getByRole("dialog").getByRole("button", { name: "Remove addresses" }).click();
+  };
+  await go("settings?tab=suppressions");
+  await take(emails);
   await page.getByText("2 removed").waitFor();
   assert.equal(await count(), 0);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone").waitFor();
   assert.equal(await count(), 2);
   // Only two of the three are listed, so the removed ones are unknown.
-  await page.getByLabel("Addresses", { exact: true }).fill([...emails, "eve@example.com"].join("\n"));
-  await page.getByRole("button", { name: "Save" }).last().click();
+  await take([...emails, "eve@example.com"]);
   await becomes(count, 0);
   await page.getByText("2 removed").waitFor();
   await becomes(() => page.getByRole("button", { name: "Undo" }).count(), 0);
@@ -115,7 +126,7 @@ test("addresses that are taken off a list are put back", async () => {
 test("what others have changed meanwhile stays as they left it, and stands there after saving", async () => {
   const { page, go } = reader;
   await server.api("PATCH", "/organization/settings", { banned_words: ["before"], role_words: [], retention_days: 9 });
-  await go("settings");
+  await go("settings?tab=results");
   await server.api("PATCH", "/organization/settings", { banned_words: ["theirs"], retention_days: 11 });
   await page.getByLabel("More role names").fill("desk");
   await page.getByRole("button", { name: "Save" }).first().click();
@@ -123,6 +134,7 @@ test("what others have changed meanwhile stays as they left it, and stands there
   const settings = await server.api("GET", "/organization/settings");
   assert.deepEqual([settings.banned_words, settings.role_words, settings.retention_days], [["theirs"], ["desk"], 11]);
   await becomes(() => page.getByLabel("Banned words").inputValue(), "theirs");
+  await openTab(page, "General");
   await becomes(() => page.getByLabel("Keep results (days)").inputValue(), "11");
 });
 
@@ -176,7 +188,7 @@ test("what is not allowed is told in the server's words, and is no matter of the
 test("a sending service gets a URL, which is shown once, and is removed", async () => {
   const { page, go } = reader;
   const dialog = page.getByRole("dialog");
-  await go("settings");
+  await go("settings?tab=reports");
   await page.getByText("No service reports here yet.").waitFor();
   await press(page, "Add a service");
   await dialog.getByLabel("Service").selectOption("mailgun");
@@ -199,7 +211,7 @@ test("what settings would change stays in sight while it is found out again, and
   const would = `${results.reasons.nonexistent} of 3 rows would have another verdict or reason.`;
   let open = () => {};
   const gate = new Promise((resolve) => { open = () => resolve(undefined); });
-  await go("settings");
+  await go("settings?tab=results");
   await heading(page, "Effect on the last list", 2);
   await page.evaluate(() => {
     globalThis.gone = 0;
@@ -337,7 +349,7 @@ test("a contributor sees what there is, and is told what only administrators do"
     await page.getByText(said).first().waitFor();
     assert.deepEqual(await buttons(...hidden), hidden.map(() => 0), place);
   }
-  await go("settings");
+  await go("settings?tab=results");
   await page.getByText("Only administrators can change this.").waitFor();
   await becomes(() => page.getByLabel("Banned words").isDisabled(), true);
   assert.deepEqual(await buttons("Save", "Rename", "Add"), [0, 0, 0]);

@@ -1,7 +1,7 @@
 /** Connection screens with sample content. */
 import { setTimeout as pause } from "node:timers/promises";
 import { platform, server } from "./owner.mjs";
-import { settled } from "./reader.mjs";
+import { sample, settled } from "./reader.mjs";
 
 const LOOK_MS = 200;
 const made = { waiting: "", fresh: "", done: "", gone: "" };
@@ -59,7 +59,7 @@ async function withLists(page) {
     const { platform, ...answer } = await (await route.fetch()).json();
     await route.fulfill({ json: { ...answer, platform: { ...platform, lists: true } } });
   }, { times: 1 });
-  const data = [{ id: "1", name: "Customers", count: 1200 }, { id: "2", name: "Newsletter", count: 340 }];
+  const data = [{ id: "1", name: sample.list, count: 1200 }, { id: "2", name: "Newsletter", count: 340 }];
   await page.route(/\/connections\/conn_\w+\/lists$/, (route) => route.fulfill({ json: { data, pagination: { has_more: false, next_cursor: null } } }), { times: 1 });
   await page.reload();
   await settled(page);

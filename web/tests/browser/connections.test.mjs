@@ -94,6 +94,21 @@ test("planned actions are decided by keyboard, and a wrong one becomes a rule", 
   nothingWrong();
 });
 
+test("popular platforms come first and say what they let us do; those that cannot be connected come last and say so", async () => {
+  const { page, go, nothingWrong } = reader;
+  const { data } = await server.api("GET", "/integrations");
+  const closed = data.filter(({ platform }) => !platform.contacts).map(({ platform }) => platform.name);
+  await go("connections");
+  const cards = page.locator(".cards > li");
+  const names = (await cards.locator("h3").allInnerTexts()).map((name) => name.replace(/ Beta$/, ""));
+  assert.deepEqual(names.slice(0, 3), ["Mailchimp", "Klaviyo", "HubSpot"]);
+  assert.ok(closed.length > 0 && closed.every((name) => names.slice(-closed.length).includes(name)), `${closed} of ${names}`);
+  await becomes(() => cards.filter({ hasText: "Can't be connected" }).count(), closed.length);
+  await becomes(() => cards.filter({ hasText: "Can't be connected" }).getByRole("button").count(), 0);
+  await becomes(() => cards.filter({ hasText: "Mailchimp" }).locator(".capabilities li").allInnerTexts(), /Unsubscribe/);
+  nothingWrong();
+});
+
 test("settings are saved, and show their effect on the last run before", async () => {
   const { page, go, nothingWrong } = reader;
   const { id, place } = await connected("Digest");

@@ -44,22 +44,25 @@ test("an address gets its verdict with the evidence", async () => {
 
 test("addresses that made trouble are put on a list and found on it", async () => {
   const { page, go } = reader;
-  await go("settings");
+  await go("settings?tab=suppressions");
   await heading(page, "Suppression lists", 2);
-  const [look, change] = [page.locator("form").nth(2), page.locator("form").nth(3)];
-  await change.getByLabel("Addresses").fill("ann@example.org\nAnn@EXAMPLE.org; nothing\n");
-  await change.getByRole("button", { name: "Save" }).click();
+  const find = async (email) => {
+    await page.getByLabel("Find an address on these lists").fill(email);
+    await page.getByRole("button", { name: "Find", exact: true }).click();
+  };
+  const row = (of, name) => page.getByRole("table", { name: of }).getByRole("row").filter({ hasText: name });
+  await find("ann@example.org");
+  await page.getByText("ann@example.org is on no list").waitFor();
+  await page.getByRole("button", { name: "Add addresses", exact: true }).click();
+  await page.getByLabel("Addresses", { exact: true }).fill("ann@example.org\nAnn@EXAMPLE.org; nothing\n");
+  await page.getByRole("dialog").getByRole("button", { name: "Add addresses" }).click();
   await page.getByText("1 added, 1 already listed, 1 invalid").waitFor();
-  await becomes(() => page.locator("dt", { hasText: "Bounced before" }).locator("+ dd").innerText(), "1");
-  await look.getByLabel("Address").fill("ANN@example.org");
-  await look.getByRole("button", { name: "Look up" }).click();
-  await page.getByText("On these lists: Bounced before").waitFor();
-  await change.getByLabel("Action").selectOption("remove");
-  await change.getByLabel("Addresses").fill("ann@example.org");
-  await change.getByRole("button", { name: "Save" }).click();
+  await becomes(() => row("Suppression lists", "Bounced before").locator(".number").innerText(), "1");
+  await row("Lists with this address", "Bounced before").waitFor();
+  await find("ANN@example.org");
+  await row("Lists with this address", "ANN@example.org").getByRole("button", { name: "Remove from: Bounced before" }).click();
   await page.getByText("1 removed").waitFor();
-  await look.getByRole("button", { name: "Look up" }).click();
-  await page.getByText("Not on any list").waitFor();
+  await page.getByText("ANN@example.org is on no list").waitFor();
 });
 
 test("a list goes from pasting to the downloaded results", async () => {

@@ -58,7 +58,7 @@ const FORMS = [
   ["a change of a webhook", () => `webhooks/${made.webhook}`, press("Change")],
   ["a change of a person", () => "team", (page) => page.getByRole("button", { name: /^Change/ }).first().click()],
   ["an erasure", () => "privacy"],
-  ["settings", () => "settings"],
+  ...["general", "results", "suppressions", "sso"].map((tab) => /** @type {any} */ ([`settings: ${tab}`, () => `settings?tab=${tab}`])),
   ["account", () => "account"],
   ["documentation", () => "docs"],
 ];

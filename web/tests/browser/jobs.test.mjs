@@ -286,7 +286,7 @@ test("settings show what they would change on the last list, and a list that is 
   // The last list is the one that was followed.
   const { data } = await server.api("GET", "/jobs?status=completed");
   const { results } = await server.api("GET", `/jobs/${data[0].id}`);
-  await go("settings");
+  await go("settings?tab=results");
   await heading(page, "Effect on the last list", 2);
   await page.getByRole("checkbox", { name: "No such mailbox" }).check();
   await page.getByText(`${results.reasons.nonexistent.toLocaleString("en-GB")} of 2,000 rows would have another verdict or reason.`).waitFor();

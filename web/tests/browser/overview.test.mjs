@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { becomes, heading, newReader, settled } from "./reader.mjs";
+import { becomes, heading, newReader, readersMenu, settled } from "./reader.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -36,6 +36,33 @@ test("a list that is under way is shown before newer ones that are over, and a n
   await page.clock.runFor(10_000);
   await page.locator(`a[href$="${later}"]`).waitFor();
   await becomes(async () => (await shown(page)).slice(0, 2).sort(), [slow, later].sort());
+});
+
+test("first steps share a line or have one each, and tick what was done", async () => {
+  const { page, go } = reader;
+  await page.route("**/app/first-steps", (route) => route.fulfill({ json: { done: ["listed"] } }));
+  const tops = () => page.locator(".steps > li").evaluateAll((items) => new Set(items.map((item) => Math.round(item.getBoundingClientRect().top))).size);
+  for (const [width, lines] of [[1440, 1], [1024, 5], [390, 5]]) {
+    await page.setViewportSize({ width, height: 900 });
+    await go("");
+    await becomes(() => page.locator(".steps .done strong").allInnerTexts(), ["Verify a list"]);
+    await becomes(tops, lines, `${width} px`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.unroute("**/app/first-steps");
+});
+
+test("a provider of two names is named in the reader's language", async () => {
+  const { page, go } = reader;
+  await page.route("**/app/reports/providers?*", (route) => route.fulfill({ json: { data: [{ id: "gmx", name: "GMX and WEB.DE", verified: 10, unknown: 1 }] } }));
+  await go("");
+  await page.getByText("GMX and WEB.DE").waitFor();
+  const menu = await readersMenu(page);
+  await menu.getByLabel("Language").selectOption("de");
+  await page.getByText("GMX und WEB.DE").waitFor();
+  await menu.getByLabel("Sprache").selectOption("en");
+  await page.getByText("GMX and WEB.DE").waitFor();
+  await page.unroute("**/app/reports/providers?*");
 });
 
 test("the operator is told what is left alone and until when, or that nothing is", async () => {
@@ -94,14 +121,14 @@ const daysOf = (counts) => counts.map((of, n) => {
 
 test("the last days stand beside those before, and a day is told where it is pointed at", async () => {
   const { page, go } = reader;
-  const data = daysOf([...Array(30).fill({ passed: 6, undeliverable: 4 }), ...Array(30).fill({ passed: 9, undeliverable: 2, unknown: 1 }), { passed: 3 }]);
+  const data = daysOf([...Array(30).fill({ passed: 6, undeliverable: 4 }), ...Array(30).fill({ passed: 9, undeliverable: 2, risky: 1 }), { passed: 3 }]);
   await page.route("**/reports/usage/daily?*", (route) => route.fulfill({ json: { data, pagination: { next_cursor: null } } }));
   await go("");
   const figure = (label) => page.locator(".figure").filter({ has: page.getByText(label, { exact: true }) });
   await becomes(() => figure("Verified").textContent(), /Verified360↑\+20% 300 before/);
   await becomes(() => figure("Deliverable").textContent(), /75%↑\+15 percentage points \(better\) 60% before/);
   await becomes(() => figure("Undeliverable").textContent(), /16\.7%↓−23\.3 percentage points \(better\) 40% before/);
-  await becomes(() => figure("Unknown").textContent(), /8\.3%↑\+8\.3 percentage points \(worse\) 0% before/);
+  await becomes(() => figure("Risky").textContent(), /8\.3%↑\+8\.3 percentage points \(worse\) 0% before/);
   await page.getByText("The last 30 full days, through yesterday, compared with the 30 before. Verified today so far: 3.").waitFor();
   await heading(page, "Last 30 days and today", 2);
   const over = page.locator(".u-over");
@@ -112,7 +139,7 @@ test("the last days stand beside those before, and a day is told where it is poi
   await becomes(() => tip.innerText(), /Verified\s+3\s+In the previous period\s+12/);
   await page.getByRole("group", { name: "Show" }).getByRole("button", { name: "Share" }).click();
   await over.hover({ position: { x: width - 40, y: height / 2 } });
-  await becomes(() => tip.innerText(), /Undeliverable\s+16\.7%\s+Unknown\s+8\.3%\s+Deliverable\s+75%\s+Verified\s+12/);
+  await becomes(() => tip.innerText(), /Undeliverable\s+16\.7%\s+Risky\s+8\.3%\s+Deliverable\s+75%\s+Verified\s+12/);
   await page.unroute("**/reports/usage/daily?*");
 });
 

@@ -67,7 +67,7 @@ async function changePassword(page, current, next) {
 test("a page goes on when another one of the same browser changes the password", async () => {
   const [first, second] = [reader.page, await reader.context.newPage()];
   const next = `${OWNER.password}, or thirteen`;
-  await reader.go("settings");
+  await reader.go("settings?tab=results");
   await second.goto(`${server.origin}/#/account`);
   await changePassword(second, OWNER.password, next);
   await first.getByRole("checkbox", { name: "Role mailbox" }).check();

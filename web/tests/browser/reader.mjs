@@ -12,6 +12,8 @@ import { slow } from "./slowed.mjs";
 
 export const SCREENS = fileURLToPath(new URL("../../../target/screens/", import.meta.url));
 export const OWNER = { email: "owner@example.com", name: "Ada Lovelace", password: "twelve wise words are enough" };
+/** Names that some steps enter. */
+export const sample = { file: "people.csv", column: "Name", list: "Customers" };
 export const WIDTHS = [360, 1440];
 export const SCHEMES = /** @type {const} */ (["light", "dark"]);
 

@@ -1,4 +1,3 @@
 import { lookAtAll } from "./look.mjs";
-import { WIDTHS } from "./reader.mjs";
 
-lookAtAll(WIDTHS[0]);
+lookAtAll([390, 320]);

@@ -1,4 +1,4 @@
 import { lookAtAll } from "./look.mjs";
-import { SCHEMES, WIDTHS } from "./reader.mjs";
+import { SCHEMES } from "./reader.mjs";
 
-lookAtAll(WIDTHS[1], SCHEMES.toReversed());
+lookAtAll([1440, 834], SCHEMES.toReversed());

@@ -1,7 +1,7 @@
 /** Every screen with sample content, for screenshots and accessibility checks. */
 import { CONNECTIONS, connect } from "./connections-screens.mjs";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, act, downloadAs, newReader } from "./reader.mjs";
+import { OWNER, act, downloadAs, newReader, sample } from "./reader.mjs";
 
 export const ADDRESSES = [
   "valid@sandbox.test", "nonexistent@sandbox.test", "inbox_full@sandbox.test", "role_based@sandbox.test", "accept_all@sandbox.test",
@@ -15,8 +15,9 @@ const made = { job: "", webhook: "", delivery: "", link: "" };
 /**
  * Server with content on every screen.
  * @param {() => Promise<string | void>} [list] creates the list for the screens of a completed list; returns its ID
+ * @param {() => Promise<void>} [finish] changes the content
  */
-export const withScreens = (list = async () => {}) => asOwner(async () => {
+export const withScreens = (list = async () => {}, finish = async () => {}) => asOwner(async () => {
   stranger = await newReader(browser, server);
   made.job = (await server.api("POST", "/batch-verify", { emails: ADDRESSES })).id;
   made.webhook = (await server.api("POST", "/webhooks", { name: "Newsletter", url: "https://hooks.example.com/probity", events: ["job.finished", "status.undeliverable"] })).id;
@@ -26,6 +27,7 @@ export const withScreens = (list = async () => {}) => asOwner(async () => {
   await server.finished(made.job);
   made.job = await list() ?? made.job;
   await connect();
+  await finish();
 }, { platform: ["ghost", "--contacts", "240"] });
 
 /** Location of an invitation link. */
@@ -77,8 +79,8 @@ const INSIDE = [
   ["lists", () => "lists"],
   ["lists-new", () => "lists/new", (page) => page.getByLabel("Addresses").fill(ADDRESSES.join("\n"))],
   ["lists-file", () => "lists/new", async (page) => {
-    const text = ["Name;E-Mail;City", ...ADDRESSES.map((email, n) => `Person ${n};${email};Cologne`)].join("\r\n");
-    await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+    const text = [`${sample.column};E-Mail;City`, ...ADDRESSES.map((email, n) => `Person ${n};${email};Cologne`)].join("\r\n");
+    await page.locator("#list-file").setInputFiles({ name: sample.file, mimeType: "text/csv", buffer: Buffer.from(text) });
     await page.getByRole("heading", { name: "Mail providers" }).waitFor();
   }],
   ["lists-refused", () => "lists/new", async (page) => {
@@ -150,7 +152,15 @@ const INSIDE = [
   }],
   ["webhook", () => `webhooks/${made.webhook}`],
   ["webhook-delivery", () => `webhooks/${made.webhook}/${made.delivery}`, (page) => page.getByText("Your server couldn't be reached").waitFor()],
-  ["settings", () => "settings", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
+  ["settings", () => "settings"],
+  ["settings-results", () => "settings?tab=results", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
+  ["settings-suppressions", () => "settings?tab=suppressions", async (page) => {
+    await page.getByLabel("Find an address on these lists").fill(ADDRESSES[7]);
+    await page.getByRole("button", { name: "Find", exact: true }).click();
+    await page.getByText("is on no list").waitFor();
+  }],
+  ["settings-reports", () => "settings?tab=reports"],
+  ["settings-sso", () => "settings?tab=sso"],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });

@@ -86,7 +86,7 @@ async function signIn(page, name) {
 
 test("the owner sets it up, and sees what is missing", async () => {
   const { page, go } = owner;
-  await go("settings");
+  await go("settings?tab=sso");
   await heading(page, "Single sign-on", 2);
   await page.getByText(`${server.origin}/app/sso/callback`).waitFor();
   await page.getByLabel("Issuer").fill(issuer);
@@ -109,12 +109,12 @@ test("the owner sets it up, and sees what is missing", async () => {
   }
   const org = await server.admin("orgs", "list");
   await server.admin("orgs", "sso", "confirm", org.id, DOMAIN);
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByText("· Proven").waitFor();
   const released = await server.admin("orgs", "sso", "release", org.id, DOMAIN);
   assert.equal(released.domains[0].proven_at, null);
   await go("overview");
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByText(`${DOMAIN} is not proven yet`).waitFor();
   await go("timeline");
   await page.getByText("ended the proof of a domain").first().waitFor();
@@ -131,7 +131,7 @@ test("a record that is missing is told, with the day until which the domain coun
     await route.fulfill({ response, json: shown });
   });
   await go("overview");
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByText(`The record of ${DOMAIN} is missing`).waitFor();
   await page.getByText("Publish it again by 17 May 2031.").waitFor();
   await page.getByText(`_probity.${DOMAIN}`).waitFor();
@@ -143,7 +143,7 @@ test("a record that is missing is told, with the day until which the domain coun
   }
   await page.unroute("**/app/sso*");
   await go("overview");
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByText("· Proven").waitFor();
 });
 
@@ -193,7 +193,7 @@ test("who declines at the provider is told so", async () => {
 test("a new key of the provider is found", async () => {
   answering = provider(`${server.origin}/app/sso/callback`, "second");
   // Keys are reloaded after a minute; "Test the provider" reloads them at once.
-  await owner.go("settings");
+  await owner.go("settings?tab=sso");
   await owner.page.getByRole("button", { name: "Test the provider" }).click();
   await owner.page.getByText("The provider can be reached and used.").waitFor();
   const { page, context } = await visitor();
@@ -206,7 +206,7 @@ test("required for members, not for the owner", async () => {
   const { page, go } = owner;
   const invited = await server.api("POST", "/users", { email: `dora@${DOMAIN}`, role: "contributor" });
   const link = new URL(invited.invitation_url);
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByLabel("Required for members at these domains").check();
   await page.getByLabel("Your password").fill(OWNER.password);
   await page.locator("section", { has: page.getByRole("heading", { name: "Single sign-on" }) }).getByRole("button", { name: "Save" }).click();
@@ -233,7 +233,7 @@ test("required for members, not for the owner", async () => {
 
 test("the owner deletes it with the password", async () => {
   const { page, go } = owner;
-  await go("settings");
+  await go("settings?tab=sso");
   await page.getByRole("button", { name: "Delete single sign-on" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete single sign-on?" });
   const password = dialog.getByLabel("Your password");

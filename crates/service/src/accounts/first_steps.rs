@@ -5,7 +5,7 @@ use probity_store::accounts::{keys, organization};
 use probity_store::activity::events::AccountChange;
 use probity_store::activity::reports;
 use probity_store::connections::connection;
-use probity_store::jobs::{self, Job, JobFilter};
+use probity_store::jobs::{self, JobFilter};
 use probity_store::{Conn, work};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,8 +18,6 @@ use crate::operator::first_start::UNNAMED;
 
 /// Newest keys to search for one that a user created or used.
 const KEYS: i64 = 20;
-/// Newest lists to search for one with verdicts.
-const LISTS: i64 = 5;
 
 /// First step of an organization, on live or on test data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,7 +25,7 @@ const LISTS: i64 = 5;
 pub enum FirstStep {
     /// The organization has a name of its own.
     Named,
-    /// An address was verified, live or on a test list; single test verdicts are not stored.
+    /// An address was verified in live mode. Verdicts of test data are not in the usage: the page of the user who saw one knows.
     Verified,
     /// The organization has a list.
     Listed,
@@ -49,13 +47,11 @@ pub async fn get_first_steps(app: &App, caller: &Caller) -> Result<FirstSteps, A
     let mut conn = app.store.read().await?;
     let name = organization::by_no(&mut conn, org).await?.name;
     let found = keys::page(&mut conn, org, None, KEYS).await?;
-    let (live, test) = (newest_lists(&mut conn, caller, false).await?, newest_lists(&mut conn, caller, true).await?);
-    // Verdicts of test lists are not in the usage.
-    let is_tested = test.iter().any(|list| list.counts.processed > 0);
+    let is_listed = has_list(&mut conn, caller, false).await? || has_list(&mut conn, caller, true).await?;
     let steps = [
         (FirstStep::Named, name.is_some_and(|name| name != UNNAMED)),
-        (FirstStep::Verified, is_tested || reports::any_verified(&mut conn, org).await?),
-        (FirstStep::Listed, !live.is_empty() || !test.is_empty()),
+        (FirstStep::Verified, reports::any_verified(&mut conn, org).await?),
+        (FirstStep::Listed, is_listed),
         (FirstStep::Keyed, found.iter().any(|key| key.user.is_some() || key.last_used_at.is_some())),
         (
             FirstStep::Connected,
@@ -69,9 +65,9 @@ async fn is_connected(conn: &mut Conn, caller: &Caller, test: bool) -> Result<bo
     Ok(!connection::active(conn, caller.org(), test, 1).await?.is_empty())
 }
 
-async fn newest_lists(conn: &mut Conn, caller: &Caller, test: bool) -> Result<Vec<Job>, ApiError> {
+async fn has_list(conn: &mut Conn, caller: &Caller, test: bool) -> Result<bool, ApiError> {
     let filter = JobFilter { test, ..JobFilter::default() };
-    Ok(jobs::page(conn, caller.org(), &filter, None, LISTS).await?)
+    Ok(!jobs::page(conn, caller.org(), &filter, None, 1).await?.is_empty())
 }
 
 /// New name of an organization.

@@ -5,10 +5,10 @@ import { testing } from "../../mode.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Fetched, Field, Note, Page, useFetched } from "../../ui.js";
+import { Fetched, Icon, Note, Page, useFetched } from "../../ui.js";
 import { ConnectionCard } from "./card.js";
 import { pathOf } from "./live.js";
-import { Capabilities, Legend, Monogram, about } from "./platform.js";
+import { Capabilities, Monogram, about, byUse } from "./platform.js";
 
 export function Catalogue() {
   const known = useFetched(load, []);
@@ -50,11 +50,11 @@ async function load(signal) {
 function Platforms({ of, place }) {
   const [q, setQ] = useState("");
   const words = q.trim().toLocaleLowerCase();
-  const found = of.toSorted((one, other) => one.platform.name.localeCompare(other.platform.name)).filter(({ type, platform: { name } }) => [type, name, about(type)].some((text) => text.toLocaleLowerCase().includes(words)));
+  const found = of.toSorted(byUse).filter(({ type, platform: { name } }) => [type, name, about(type)].some((text) => text.toLocaleLowerCase().includes(words)));
   return html`<section class="stack" aria-labelledby="platforms">
     <div class="row apart" ref=${place}><h2 id="platforms">${t("connections.platforms")}</h2>
-      <div class="seek" role="search"><${Field} label=${t("connections.find")} type="search" autocomplete="off" spellcheck=${false} value=${q} set=${setQ} /></div></div>
-    <${Legend} />
+      <search class="seek"><label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("connections.find")}</span>
+        <input class="input" type="search" autocomplete="off" spellcheck=${false} placeholder=${t("connections.find")} value=${q} onInput=${({ currentTarget }) => setQ(currentTarget.value)} /></label></search></div>
     <ul class="cards plain-list">${found.map((one) => html`<${Platform} key=${one.type} of=${one} />`)}</ul>
     <p class="quiet" role="status">${found.length === 0 && t("connections.none_found", { q })}</p>
     <p class="quiet small">${t("connections.missing")}</p>
@@ -62,7 +62,7 @@ function Platforms({ of, place }) {
 }
 
 function Platform({ of: { type, platform } }) {
-  return html`<li class="card compact">
+  return html`<li class=${platform.contacts ? "card compact" : "card compact lacking"}>
     <div class="named"><${Monogram} type=${type} name=${platform.name} />
       <div class="grow"><h3>${platform.name} ${platform.beta && html`<span class="badge">${t("connections.beta")}</span>`}</h3><p class="quiet small">${about(type)}</p></div>
       ${administrates.value && platform.contacts && html`<button type="button" class="button slim" aria-label=${t("connections.connect", { platform: platform.name })}

@@ -6,7 +6,7 @@ import { testing } from "../../mode.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Fetched, Note, Page, useFetched } from "../../ui.js";
+import { Fetched, Note, Page, Tabs, useFetched } from "../../ui.js";
 import { ConnectionState } from "./card.js";
 import { goes, pathOf, useRuns, waits } from "./live.js";
 import { Review } from "./review.js";
@@ -52,7 +52,7 @@ export function One({ type, id, query }) {
     ${testing.value && html`<${Note}>${t("mode.connections")}<//>`}
     <${Fetched} from=${known} lines=${8}>${() => html`
       <${Gone} of=${of} platform=${platform} />
-      <${Tabs} of=${of} chosen=${tab} rows=${rows} />
+      <${Sections} of=${of} chosen=${tab} rows=${rows} />
       <${Fetched} from=${runs} lines=${8}>${(value) => html`<${Tab} tab=${tab} run=${query.get("run") ?? ""}
         known=${{ path, platform, of, set: (next) => known.set({ platform, of: next }), runs: value, again: runs.again, more: count < RUNS_MAX && (() => setCount((before) => before + RUNS)) }} />`}<//>`}<//>
   <//>`;
@@ -76,12 +76,11 @@ function Gone({ of, platform }) {
     ${refused ? t("connections.refused_text") : t("connections.gone_text")} ${administrates.value && settings}<//>`;
 }
 
-function Tabs({ of, chosen, rows }) {
+function Sections({ of, chosen, rows }) {
   const open = rows.filter(waits).reduce((sum, run) => sum + run.actions.planned, 0);
-  const count = { review: open };
-  return html`<nav class="tabs" aria-label=${of.name}>${TABS.map((tab) => html`<a key=${tab} aria-current=${tab === chosen ? "page" : undefined}
-    href=${link(["connections", of.type, of.id], { tab: tab === "runs" ? undefined : tab })}>${t(`tab.${tab}`)}
-    ${count[tab] > 0 && html`<span class="badge warn">${number(count[tab])}</span>`}</a>`)}</nav>`;
+  return html`<${Tabs} label=${of.name} chosen=${chosen} of=${TABS.map((name) => ({
+    name, label: t(`tab.${name}`), to: link(["connections", of.type, of.id], { tab: name === "runs" ? undefined : name }), count: name === "review" && open > 0 ? number(open) : undefined,
+  }))} />`;
 }
 
 function Tab({ tab, known, run }) {

@@ -1,7 +1,7 @@
 /** Row details: beside the table if space allows, over the page on phones. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { number } from "../../format.js";
+import { number, providerName } from "../../format.js";
 import { readableAddress } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
@@ -54,7 +54,7 @@ const unless = (signal) => (failure) => {
 function Known({ of, row }) {
   const provider = of.providers.find(({ id }) => id && id === row.provider)?.name ?? row.provider;
   const facts = /** @type {[unknown, unknown][]} */ ([
-    [t("provider.provider"), provider],
+    [t("provider.provider"), provider && providerName(provider)],
     [t("lists.server"), row.host],
     [t("verify.meant"), row.suggestion && html`<a href=${link(["verify"], { email: row.suggestion })}>${readableAddress(row.suggestion)}</a>`],
     [t("lists.verified"), row.processed && row.completed_at && html`<${Ago} at=${row.completed_at} />`],

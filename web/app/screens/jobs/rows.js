@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { useTyped } from "../../filter.js";
-import { number } from "../../format.js";
+import { number, providerName } from "../../format.js";
 import { readableAddress, readableDomain } from "../../idn.js";
 import { go, open as opens, shut as shuts } from "../../route.js";
 import { t } from "../../text.js";
@@ -117,7 +117,8 @@ function Filters({ of, filter, count: found }) {
 
 /** Labels of active filters; a reason implies its verdict. @returns {[string, string][]} */
 function chosen(of, { q, status, reason: why, provider, domain }) {
-  const name = of.providers.find(({ id }) => id === provider)?.name ?? t("provider.other");
+  const known = of.providers.find(({ id }) => id === provider)?.name;
+  const name = known ? providerName(known) : t("provider.other");
   const all = /** @type {[string, string][]} */ ([
     ["q", q && t("lists.contains", { text: q })], why ? ["reason", reason(why)] : ["status", status && t(`status.${status}`)],
     ["provider", provider && name], ["domain", readableDomain(domain)],
@@ -126,7 +127,7 @@ function chosen(of, { q, status, reason: why, provider, domain }) {
 }
 
 function columns(of) {
-  const names = Object.fromEntries(of.providers.map(({ id, name }) => [id, name]));
+  const names = Object.fromEntries(of.providers.map(({ id, name }) => [id, name && providerName(name)]));
   return [
     { name: "place", title: t("lists.row"), cell: (row) => number(row.index + 1) },
     { name: "email", title: t("verify.email"), cell: (row) => row.email || "–" },

@@ -1,7 +1,7 @@
 /** Distribution of verdicts by reason, mail provider and domain. Each line filters the rows. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { number, percent } from "../../format.js";
+import { number, percent, providerName } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
 import { Glyph, partsOf, reason, STATUS_OF, STATUSES, Strip } from "../../ui.js";
@@ -53,7 +53,7 @@ function Providers({ of, filter, readable }) {
   // A printed report cannot be expanded.
   const shown = all || !readable ? known : known.slice(0, PROVIDERS);
   return html`<ul class="meters">
-    ${shown.map(({ id, name, ...counts }) => html`<${Line} key=${id} label=${name} ...${mixed(counts)} part=${readable && { provider: id }} filter=${filter} />`)}
+    ${shown.map(({ id, name, ...counts }) => html`<${Line} key=${id} label=${providerName(name)} ...${mixed(counts)} part=${readable && { provider: id }} filter=${filter} />`)}
     ${others && html`<${Line} key="other" label=${t("provider.other")} ...${mixed(others)} part=${readable && { provider: "other" }} filter=${filter} />`}
     ${shown.length < known.length && html`<li><button type="button" class="more-line" onClick=${() => setAll(true)}>${t("lists.more_providers", { n: known.length - shown.length })}</button></li>`}
   </ul>`;

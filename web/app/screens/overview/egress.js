@@ -1,9 +1,9 @@
 /** Outbound SMTP health: connections, limits and checkup advice of each node. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { ago, number, percent, utcDay } from "../../format.js";
+import { ago, number, percent, providerName, utcDay } from "../../format.js";
 import { t } from "../../text.js";
-import { Ago, Empty, Facts, Fetched, Figure, Note, useFetched } from "../../ui.js";
+import { Ago, Facts, Fetched, Figure, Note, useFetched } from "../../ui.js";
 
 const KINDS = { ok: "good", warn: "warn", fail: "bad" };
 
@@ -18,14 +18,16 @@ export function Egress({ days }) {
   return html`<${Fetched} from=${ways} lines=${6}>${({ data, reachable }) => {
     if (!data) return html`<${Reduced} reachable=${reachable} />`;
     const asking = data.filter(({ state }) => state);
-    if (asking.length === 0) return html`<${Empty} title=${t("egress.none")}>${t("egress.none_text")}<//>`;
+    if (asking.length === 0) return html`<${None} />`;
     return asking.map((way, place) => html`<${Way} key=${way.node} of=${way} days=${place === 0 ? days : undefined} name=${data.length > 1 ? t("egress.node", { n: place + 1 }) : undefined} />`);
   }}<//>`;
 }
 
+const None = () => html`<p class="meta"><span><span class="badge">${t("egress.none")}</span></span><span>${t("egress.none_text")}</span></p>`;
+
 /** Summary for users who do not operate the installation. @param {{ reachable: boolean | null }} props */
 function Reduced({ reachable }) {
-  if (reachable === null) return html`<${Empty} title=${t("egress.none")}>${t("egress.none_text")}<//>`;
+  if (reachable === null) return html`<${None} />`;
   return reachable ? html`<p>${t("egress.reachable")}</p>` : html`<${Note} kind="warning">${t("egress.unreachable")}<//>`;
 }
 
@@ -34,22 +36,29 @@ function Way({ of: { state, sources, seen_at }, days, name }) {
   return html`<div class="stack">
     ${name && html`<h3>${name} <span class="quiet small">${sources.join(", ")} · <${Ago} at=${seen_at} /></span></h3>`}
     ${!may_ask && html`<${Note} kind="warning">${t("egress.may_not")}<//>`}
-    ${engine ? html`<${Health} of=${engine} days=${days} />` : html`<p class="quiet">${t("egress.simulated")}</p>`}
-    ${engine && html`<details><summary>${t("details.title")}</summary><${Engine} of=${engine} /></details>`}
-    ${checkup ? html`<${Checks} of=${checkup} />` : html`<p class="quiet small">${t("egress.not_yet")}</p>`}
+    <${Health} of=${engine} checkup=${checkup} days=${days} />
+    ${(engine || checkup) && html`<details><summary>${t("details.title")}</summary><div class="stack unfolded">
+      ${engine && html`<${Engine} of=${engine} />`}${checkup && html`<${Checks} of=${checkup} />`}</div></details>`}
   </div>`;
 }
 
-/** Health summary with held addresses and the daily share of unknown verdicts. @param {{ of: any, days?: ReportDay[] }} props */
-function Health({ of: { connections, connect_failures: failures, held, held_others: others }, days }) {
+/** Health in a line, with the daily share of unknown verdicts. @param {{ of: any, checkup: any, days?: ReportDay[] }} props */
+function Health({ of: engine, checkup, days }) {
+  const faults = checkup?.checks.filter(({ outcome }) => outcome !== "ok").length ?? 0;
+  return html`<div class="row apart health">
+    <p class="meta">${engine ? html`<${Connections} of=${engine} />` : html`<span>${t("egress.simulated")}</span>`}
+      ${faults > 0 && html`<span class="change-of bad">${t("egress.attention", { n: faults })}</span>`}
+      <span>${checkup ? t("egress.checked", { at: ago(checkup.at) }) : t("egress.not_yet")}</span></p>
+    ${engine && days && html`<${History} days=${days} />`}
+  </div>`;
+}
+
+function Connections({ of: { connections, connect_failures: failures, held, held_others: others } }) {
   const [tried, paused] = [connections + failures, held.length + others];
   const [kind, word] = tried === 0 ? ["", "idle"] : paused === 0 && connections / tried >= WELL ? ["good", "well"] : ["warn", "partly"];
-  return html`<div class="row apart health">
-    <div><span class=${`badge ${kind}`}>${t(`egress.${word}`)}</span>
-      ${paused > 0 && html`<span class="small"> ${t("egress.paused", { n: paused })}</span>`}
-      ${tried > 0 && html`<span class="quiet small"> ${t("egress.share", { share: percent(connections, tried) })}</span>`}</div>
-    ${days && html`<${History} days=${days} />`}
-  </div>`;
+  return html`<span><span class=${`badge ${kind}`}>${t(`egress.${word}`)}</span></span>
+    ${tried > 0 && html`<span>${t("egress.share", { share: percent(connections, tried) })}</span>`}
+    ${paused > 0 && html`<span>${t("egress.paused", { n: paused })}</span>`}`;
 }
 
 /** @param {{ days: ReportDay[] }} props */
@@ -68,9 +77,9 @@ function History({ days }) {
 
 function Engine({ of: engine }) {
   const tried = engine.connections + engine.connect_failures;
-  const held = engine.held.map(({ provider, why, until }) => `${provider}: ${t(`held.${why}`, { until: ago(until) })}`);
+  const held = engine.held.map(({ provider, why, until }) => `${providerName(provider)}: ${t(`held.${why}`, { until: ago(until) })}`);
   if (engine.held_others > 0) held.push(t("egress.others", { n: engine.held_others }));
-  const tight = engine.tight.map(({ provider, budget, used, limit }) => `${provider}: ${t(`budget.${budget}`)} ${number(used)} / ${number(limit)}`);
+  const tight = engine.tight.map(({ provider, budget, used, limit }) => `${providerName(provider)}: ${t(`budget.${budget}`)} ${number(used)} / ${number(limit)}`);
   if (engine.tight_others > 0) tight.push(t("egress.others", { n: engine.tight_others }));
   const list = (texts) => (texts.length > 0 ? html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>` : t("egress.nothing"));
   return html`<div class="grid">
@@ -84,12 +93,11 @@ function Engine({ of: engine }) {
 }
 
 /** Server texts, identical to those of `probity doctor`. */
-function Checks({ of: { at, checks } }) {
+function Checks({ of: { checks } }) {
   const good = checks.filter(({ outcome }) => outcome === "ok");
   const others = checks.filter(({ outcome }) => outcome !== "ok");
   return html`<div class="stack tight">
-    <p class="quiet small">${t("egress.checked", { at: ago(at) })}</p>
-    ${others.length > 0 && html`<details><summary>${t("egress.attention", { n: others.length })}</summary><${List} of=${others} /></details>`}
+    ${others.length > 0 && html`<h3>${t("egress.attention", { n: others.length })}</h3><${List} of=${others} />`}
     <details><summary>${t("egress.good", { n: good.length })}</summary><${List} of=${good} /></details>
   </div>`;
 }

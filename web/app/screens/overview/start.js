@@ -53,7 +53,7 @@ function stepsOf(of, open) {
     { name: "listed", done: has("listed"), act: (label) => html`<${Demo} label=${label} />` },
     may && { name: "keyed", done: has("keyed"), act: link("#/keys") },
     may && { name: "connected", done: has("connected"), act: link("#/connections") },
-    typeof ways.value?.reachable === "boolean" && { name: "reachable", done: ways.value.reachable, act: press("reach") },
+    ways.value?.reachable === false && { name: "reachable", done: false, act: press("reach") },
   ].filter(Boolean));
 }
 
@@ -65,7 +65,7 @@ const Share = ({ of }) => html`<svg class="done-ring" viewBox="0 0 36 36" aria-h
 function Step({ name, done, isNext, act }) {
   return html`<li class=${done ? "done" : isNext ? "next" : undefined}>
     ${done ? html`<${Glyph} of="passed" />` : html`<span class="ring" aria-hidden="true"></span>`}
-    <div><strong>${t(`start.${name}`)}</strong>${done ? html`<span class="hidden-text"> ${t("start.is_done")}</span>` : html`<p class="quiet small">${t(`start.${name}_text`)}</p>`}</div>
+    <div><strong>${t(`start.${name}`)}</strong>${done ? html`<span class="hidden-text"> ${t("start.is_done")}</span>` : isNext && html`<p class="quiet small">${t(`start.${name}_text`)}</p>`}</div>
     ${!done && act(t(`start.${name}_act`))}
   </li>`;
 }

@@ -9,7 +9,7 @@ import { Card, Curve, Empty, Figure, Glyph, STATUSES, Switch } from "../../ui.js
 import { DailyChart } from "../../ui/chart.js";
 
 /** Statuses with the direction in which a higher share is better. */
-const GOOD = /** @type {const} */ ([["passed", 1], ["unknown", -1], ["undeliverable", -1]]);
+const GOOD = /** @type {const} */ ([["passed", 1], ["risky", -1], ["undeliverable", -1]]);
 /** Smallest significant change of a share, in percentage points. */
 const LEAST = 0.1;
 

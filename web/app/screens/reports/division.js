@@ -1,7 +1,7 @@
 /** Usage of a period by verdict, source, key, connection, mail provider or domain, also as CSV. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { number, percent } from "../../format.js";
+import { number, percent, providerName } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { t } from "../../text.js";
@@ -80,5 +80,5 @@ function partsOf({ by, total, parts, days }) {
 function labelOf(by, { id, name }) {
   if (id === null) return by === "provider" ? t("usage.no_provider") : by === "key" ? t("usage.no_key") : t("usage.no_connection");
   if (by === "status") return t(`status.${id}`);
-  return by === "source" ? t(`trigger.${id}`) : by === "domain" ? readableDomain(id) : name ?? id;
+  return by === "source" ? t(`trigger.${id}`) : by === "domain" ? readableDomain(id) : by === "provider" && name ? providerName(name) : name ?? id;
 }

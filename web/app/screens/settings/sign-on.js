@@ -8,6 +8,8 @@ import { Button, Card, Check, Facts, Fetched, Field, Form, FormDialog, Note, Sec
 
 const PATH = "/app/sso";
 const ROLES = ["contributor", "administrator"];
+/** Setting that the operator lacks, as an environment variable. */
+const PUBLIC_URL = "PROBITY_SERVER__PUBLIC_URL=https://probity.example.com";
 /** Providers with setup hints: values for the provider and its issuer URL. */
 const HINTS = ["entra", "google", "okta", "keycloak"];
 
@@ -23,7 +25,7 @@ function State({ of, set, again }) {
   const owner = session.value?.user.is_primary ?? false;
   const { obstacle, provider, domains } = of;
   return html`<div class="stack">
-    ${obstacle && html`<${Note} kind=${provider ? "warning" : undefined}>${t(`sso.obstacle.${obstacle}`)}<//>`}
+    ${obstacle && html`<${Note} kind=${provider ? "warning" : undefined}>${t(`sso.obstacle.${obstacle}`)}${obstacle === "public_url" && html`<${Secret} text=${PUBLIC_URL} label=${t("settings.title")} />`}<//>`}
     ${!owner && html`<${Note}>${t("sso.only_owner")}<//>`}
     ${provider && html`<${Standing} of=${of} owner=${owner} again=${again} />`}
     ${domains.map((domain) => html`<${Domain} key=${domain.domain} of=${domain} owner=${owner} set=${set} />`)}

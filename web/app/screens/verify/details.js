@@ -1,5 +1,6 @@
 /** Verdict in API terms, and its source. */
 import { html } from "../../../vendor/lib.js";
+import { providerName } from "../../format.js";
 import { t } from "../../text.js";
 import { Ago, Card, Facts, word } from "../../ui.js";
 
@@ -11,7 +12,7 @@ export function Details({ of: { status, reason, meta, evidence }, at }) {
     [t("lists.verdict"), code(status)],
     [t("usage.reason"), code(reason)],
     [t("evidence.decided"), code(meta)],
-    [t("provider.provider"), domain?.provider],
+    [t("provider.provider"), domain?.provider && providerName(domain.provider)],
     [t("evidence.exchangers"), domain?.mx.length > 0 && html`<ul>${domain.mx.map(({ preference, host }) => html`<li>${preference} <code>${host}</code></li>`)}</ul>`],
     [t("evidence.host"), code(probe?.host)],
     [t("evidence.ip"), code(probe?.ip)],

@@ -1,6 +1,6 @@
 /** Forecast of a list, as ranges with their basis. */
 import { html } from "../../../../vendor/lib.js";
-import { clock, duration, number, percent, time } from "../../../format.js";
+import { clock, duration, number, percent, providerName, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
 import { isMute } from "../../../reach.js";
 import { t } from "../../../text.js";
@@ -58,7 +58,8 @@ function lasting({ low_s: low, high_s: high }) {
 /** Earliest end, and the provider that determines it. */
 function pace({ low_s: low, slowest, addresses, per_minute }, providers) {
   if (slowest === null || per_minute === 0 || isMute()) return null;
-  const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
+  const known = providers.find(({ id }) => id === slowest)?.name;
+  const name = known ? providerName(known) : t("forecast.domain");
   const longest = t("forecast.pace", { name, n: addresses, per_minute: number(per_minute) });
   return low < 60 ? longest : `${t("forecast.done", { at: clock(Date.now() + low * 1000) })} ${longest}`;
 }
@@ -66,7 +67,7 @@ function pace({ low_s: low, slowest, addresses, per_minute }, providers) {
 /** Mail providers, as far as the domains show. @param {{ of: any }} props */
 export function MailProviders({ of: { providers } }) {
   if (providers.length === 0) return null;
-  const name = ({ id, name: known }) => known || (id === "others" ? t("provider.other") : t("forecast.nobody"));
+  const name = ({ id, name: known }) => (known ? providerName(known) : id === "others" ? t("provider.other") : t("forecast.nobody"));
   const note = ({ never_tells, held_until }) => (never_tells ? t("forecast.never_tells") : held_until ? t("forecast.held_until", { at: time(held_until) }) : "");
   const most = Math.max(...providers.map(({ addresses }) => addresses));
   // Invalid addresses have no provider: without them, the shares add up to 100%.
