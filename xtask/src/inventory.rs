@@ -1,5 +1,5 @@
 //! The crates that the program is built of: their list, which `probity licenses` prints, and the papers of a release, which are the
-//! texts of their licenses and a bill of materials (CycloneDX 1.5).
+//! texts of their licenses and a bill of materials (`CycloneDX` 1.5).
 //!
 //! Cargo says which crates: those of the program on Linux, without tests, build scripts and macros, which only run while it is built.
 

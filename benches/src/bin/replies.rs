@@ -86,7 +86,7 @@ fn main() {
         let mut parser = ReplyParser::new();
         let read = || (0..count).for_each(|_| drop(black_box(parser.next(&mut black_box(bytes)))));
         report(what, fastest(rounds, read), count);
-        if let Ok(Some(reply)) = ReplyParser::new().next(&mut &*bytes) {
+        if let Some(Ok(reply)) = ReplyParser::new().next(&mut &*bytes) {
             let parties = DialogParties {
                 recipient: "a@b.example",
                 sender: "ask@probe.example",
