@@ -263,14 +263,14 @@ async fn ask(
     }
     let (events, received) = std::sync::mpsc::channel();
     let waiting: Option<Vec<PutOff>> = (!args.quiet).then(|| put_off.values().cloned().collect());
-    let writing = tokio::task::spawn_blocking(move || {
+    let written = tokio::task::spawn_blocking(move || {
         let forecast = waiting.and_then(|waiting| writer.foreseen(&waiting));
         OutcomeWriter { forecast, ..writer }.run(&received)
     });
     let lanes = lanes(&order);
     let feed = Feed { verifier: verifier.clone(), order, reader, writer: events, halt: halt.subscribe() };
     feed.run(lanes, open, put_off.into_values().collect()).await;
-    let (writer, result) = writing.await.context("the writer failed")?;
+    let (writer, result) = written.await.context("the writer failed")?;
     verifier.close(CLOSE_MS).await;
     result?;
     let halt = *halt.borrow();

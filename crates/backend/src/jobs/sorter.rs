@@ -268,7 +268,7 @@ mod tests {
     fn repeated_addresses_are_asked_about_once() {
         let sorted =
             sorted(&["jo@B.example.org", "x", "JO@b.EXAMPLE.org", " x ", "a@a.example.org", "jo@b.example.org"]);
-        let rows = rows_of(&order);
+        let rows = rows_of(&sorted);
         let rows: Vec<_> = rows.iter().map(|row| (row.idx, row.copies, row.email.as_deref().unwrap())).collect();
         let expected = [(1, 2, "x"), (4, 1, "a@a.example.org"), (0, 3, "jo@B.example.org")];
         assert_eq!(rows, expected, "sorted by domain, texts without one first");

@@ -255,8 +255,8 @@ pub(super) async fn timeline(app: &App, args: &TimelineArgs) -> Result<Printout>
     let Timeline { window, summary, events, .. } = get_timeline(app, &caller, asked).await?;
     if !args.summary {
         let names = names(app, &caller).await?;
-        let named = events.iter().map(|event| with_name(event, &names)).collect::<Result<Vec<_>>>()?;
-        return Printout::of(named, AnswerView::Rows(EVENTS));
+        let shown = events.iter().map(|event| with_name(event, &names)).collect::<Result<Vec<_>>>()?;
+        return Printout::of(shown, AnswerView::Rows(EVENTS));
     }
     let view = AnswerView::Text(|of| {
         let triggers = table::entries(["STARTED BY", "JOBS"], of, "/summary/jobs_by_trigger");

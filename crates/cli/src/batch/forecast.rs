@@ -102,7 +102,7 @@ impl ListForecast {
     /// Groups the rows of a list that are `open`, which is given by their place in the order.
     pub(crate) fn of(
         verifier: Arc<dyn Verifier>,
-        order: Arc<Order>,
+        order: &Arc<Order>,
         reader: FrameReader,
         open: impl Fn(usize) -> bool,
     ) -> Result<Self> {

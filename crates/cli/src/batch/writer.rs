@@ -70,7 +70,7 @@ impl OutcomeWriter {
     /// will report.
     pub(super) fn foreseen(&self, waiting: &[PutOff]) -> Option<ListForecast> {
         let open = |at: usize| !self.answers.has(self.order.ask[at]);
-        let forecast = ListForecast::of(self.verifier.clone(), self.order.clone(), self.work.reader(), open);
+        let forecast = ListForecast::of(self.verifier.clone(), &self.order, self.work.reader(), open);
         Some(forecast.ok()?.waiting(waiting))
     }
 

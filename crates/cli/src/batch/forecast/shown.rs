@@ -1,5 +1,6 @@
 //! The forecast of a batch before it runs: the end at the earliest, and what each site takes.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::output;
 pub(crate) fn print(verifier: Arc<dyn Verifier>, (work, batch): (WorkFile, Batch)) -> Result<Exit> {
     let Batch { order, answers, put_off, is_noted, .. } = batch;
     let (now, order) = (verifier.now(), Arc::new(order));
-    let forecast = ListForecast::of(verifier, order.clone(), work.reader(), |at| !answers.has(order.ask[at]));
+    let forecast = ListForecast::of(verifier, &order, work.reader(), |at| !answers.has(order.ask[at]));
     if is_noted {
         work.remove()?;
     }
@@ -31,7 +32,7 @@ pub(crate) fn print(verifier: Arc<dyn Verifier>, (work, batch): (WorkFile, Batch
 /// The text: the end, what is not known, and a table of the sites, slowest first.
 pub(crate) fn shown(forecast: &ListForecast, now: Millis, zone: &TimeZone) -> String {
     let mut sites = forecast.sites_left(now);
-    sites.sort_by(|a, b| (b.bound.ms, b.addresses).cmp(&(a.bound.ms, a.addresses)));
+    sites.sort_by_key(|site| Reverse((site.bound.ms, site.addresses)));
     let mut text = match sites.first() {
         None => return "No mail server is probed for this list.\n".to_owned(),
         Some(site) if site.bound.ms == 0 => "No limit delays this list.\n".to_owned(),

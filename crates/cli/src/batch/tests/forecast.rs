@@ -38,7 +38,7 @@ fn imported(bench: &Bench) -> (WorkFile, Batch) {
 }
 
 fn forecast(engine: &Arc<Engine>, work: &WorkFile, order: &Arc<Order>) -> ListForecast {
-    ListForecast::of(engine.clone(), order.clone(), work.reader(), |_| true).unwrap()
+    ListForecast::of(engine.clone(), order, work.reader(), |_| true).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
