@@ -56,7 +56,7 @@ const ROUTES: &[EspRoute] = &[
         let hook = desk.account.hook(&stars[0]).ok_or_else(|| error(404, "not_found", "A webhook does not exist."))?;
         Ok(EspReply::json(
             200,
-            &json!({"data": {"type": "webhook", "id": stars[0], "attributes": {"endpoint_url": hook.url, "enabled": true}}}),
+            &json!({"data": {"type": "webhook", "id": stars[0], "attributes": {"endpoint_url": origin(&hook.url), "enabled": true}}}),
         ))
     }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
@@ -382,6 +382,11 @@ fn delete(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     Ok(EspReply::empty(202))
 }
 
+/// Klaviyo shows a webhook's URL "truncated for security".
+fn origin(url: &str) -> &str {
+    url.match_indices('/').nth(2).map_or(url, |(at, _)| &url[..at])
+}
+
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let attributes = &body["data"]["attributes"];
@@ -395,6 +400,6 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(invalid("data.type must be webhook, with a name"));
     }
     let hook = desk.account.make_hook(None, &url, Some(secret), true);
-    let data = json!({"type": "webhook", "id": hook.id.to_string(), "attributes": {"name": attributes["name"], "endpoint_url": url, "enabled": true}});
+    let data = json!({"type": "webhook", "id": hook.id.to_string(), "attributes": {"name": attributes["name"], "endpoint_url": origin(&url), "enabled": true}});
     Ok(document(201, &json!({"data": data})))
 }

@@ -48,18 +48,24 @@ fn notifications_of_new_contacts_are_believed_and_understood() {
         assert!(hint.id.as_ref() == Some(&id) || hint.email.as_ref() == Some(&contact.email), "{hint:?}");
         assert!(matches!(rule.body, HookBody::Json | HookBody::Form));
 
-        let looks = look(&file, &credentials, (&endpoint, &registration), now).unwrap().unwrap();
-        rig.world.clock().advance(2_000);
-        let shown = rig.send(&looks).await.unwrap();
-        assert!(shown.status == 200 && String::from_utf8_lossy(&shown.body).contains("con_1/secret"), "{shown:?}");
+        // Klaviyo truncates the URL.
+        let looks = look(&file, &credentials, (&endpoint, &registration), now).map(Result::unwrap);
+        assert_eq!(looks.is_none(), file.provider.slug == "klaviyo");
+        if let Some(looks) = &looks {
+            rig.world.clock().advance(2_000);
+            let shown = rig.send(looks).await.unwrap();
+            assert!(shown.status == 200 && String::from_utf8_lossy(&shown.body).contains("con_1/secret"), "{shown:?}");
+        }
         let request = removal(&file, &credentials, (&endpoint, &registration), now).unwrap();
         rig.world.clock().advance(2_000);
         assert!(matches!(rig.send_described(&request).await.unwrap().status, 200 | 204));
         assert!(rig.world.account(|account| account.hooks().is_empty()));
-        rig.world.clock().advance(2_000);
-        let missing = rig.send(&looks).await.unwrap();
-        let is_shown = String::from_utf8_lossy(&missing.body).contains("con_1/secret");
-        assert!(matches!(missing.status, 200 | 404) && !is_shown, "{missing:?}");
+        if let Some(looks) = &looks {
+            rig.world.clock().advance(2_000);
+            let missing = rig.send(looks).await.unwrap();
+            let is_shown = String::from_utf8_lossy(&missing.body).contains("con_1/secret");
+            assert!(matches!(missing.status, 200 | 404) && !is_shown, "{missing:?}");
+        }
         rig.assert_welcome();
     });
 }

@@ -39,6 +39,9 @@ pub(super) struct HookGeneration {
     /// Whether a call failed, after which the platform may have a registration whose ID is unknown, or the registrations were to
     /// be removed.
     pub(super) is_spoiled: bool,
+    /// Whether the platform has shown all registrations since they were made.
+    #[serde(default)]
+    pub(super) is_shown: bool,
     /// Attempts to remove the registrations.
     #[serde(default)]
     pub(super) removals: i64,
@@ -157,6 +160,7 @@ impl HookKeys {
             made_at: now.0,
             is_complete: false,
             is_spoiled: false,
+            is_shown: false,
             removals: 0,
             registrations: Vec::new(),
         });

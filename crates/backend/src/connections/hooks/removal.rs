@@ -58,30 +58,43 @@ fn named(url: &str, kept: &KeptRegistration) -> (HookEndpoint, HookRegistration)
     (endpoint, HookRegistration { id: kept.id.clone(), secret: kept.secret.clone() })
 }
 
-/// Returns whether somebody has removed one of a generation's registrations at the platform, as far as it says so now.
-pub(super) async fn is_gone(
+/// What a platform shows of a generation's registrations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RegistrationsShown {
+    All,
+    /// One of them is removed.
+    Removed,
+    Unclear,
+}
+
+/// Looks whether somebody has removed one of a generation's registrations at the platform.
+pub(super) async fn shown(
     platforms: &Platforms,
     access: &ConnectionAccess<'_>,
     connection: ConnId,
     generation: &HookGeneration,
     now: Millis,
-) -> bool {
+) -> RegistrationsShown {
     let ConnectionAccess { file, credentials, budget, .. } = access;
     let url = generation.url(connection);
     for kept in &generation.registrations {
         let (endpoint, registration) = named(&url, kept);
-        let Some(Ok(request)) = look(file, credentials, (&endpoint, &registration), now) else { return false };
+        let Some(Ok(request)) = look(file, credentials, (&endpoint, &registration), now) else {
+            return RegistrationsShown::Unclear;
+        };
         // An error says nothing about the registration.
-        let Ok(response) = platforms.send(budget, &request).await else { return false };
+        let Ok(response) = platforms.send(budget, &request).await else { return RegistrationsShown::Unclear };
         let text = String::from_utf8_lossy(&response.body);
+        if text.contains(&generation.path) {
+            continue;
+        }
         // A web page, or a response without content, is of something before the platform.
         let is_foreign =
             text.trim_start().starts_with('<') || response.status < 300 && matches!(text.trim(), "" | "{}");
-        if !is_foreign && !text.contains(&generation.path) && says_removed(file, &response) {
-            return true;
-        }
+        let is_removed = !is_foreign && says_removed(file, &response);
+        return if is_removed { RegistrationsShown::Removed } else { RegistrationsShown::Unclear };
     }
-    false
+    RegistrationsShown::All
 }
 
 fn says_removed(file: &ConnectorFile, response: &Response) -> bool {

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::book::{FRESH_MS, HookBook};
 use super::keys::{HookGeneration, HookKeys, KeptRegistration};
-use super::removal::{is_gone, remove_generation, remove_registrations};
+use super::removal::{RegistrationsShown, remove_generation, remove_registrations, shown};
 use crate::connections::Platforms;
 use crate::connections::access::{self, ConnectionAccess, NoAccess};
 use crate::connections::tokens::TokenDesk;
@@ -241,7 +241,7 @@ impl HookInWork<'_> {
         }
         if !self.keys.is_complete() {
             match self.register(rule, ending).await? {
-                Ok(true) => {}
+                Ok(true) => self.look().await,
                 Ok(false) => return Ok(HookEnd::On(now)),
                 Err(fault) => return Ok(HookEnd::Failed(fault)),
             }
@@ -252,11 +252,16 @@ impl HookInWork<'_> {
         Ok(HookEnd::At(next.unwrap_or(now)))
     }
 
-    /// Marks the current registration for another one if somebody has removed it at the platform.
+    /// Marks the current registration for another one if somebody has removed it at the platform. Only a platform that has shown it
+    /// before can show that it is gone: otherwise, an unexpected form of its answers would make us register again and again.
     async fn look(&mut self) {
         let (platforms, id, now) = (&self.work.platforms, self.claimed.hook.connection, self.now());
         let Some(newest) = self.keys.generations.last_mut().filter(|newest| newest.is_complete) else { return };
-        newest.is_spoiled = newest.is_spoiled || is_gone(platforms, &self.access, id, newest, now).await;
+        match shown(platforms, &self.access, id, newest, now).await {
+            RegistrationsShown::All => newest.is_shown = true,
+            RegistrationsShown::Removed => newest.is_spoiled |= newest.is_shown,
+            RegistrationsShown::Unclear => {}
+        }
     }
 
     fn now(&self) -> Millis {

@@ -49,6 +49,8 @@ struct Fault {
 struct AcmeState {
     contacts: BTreeMap<u32, AcmeContact>,
     faults: VecDeque<Fault>,
+    /// Body of the last request that registered a webhook.
+    hook: String,
     log: Vec<String>,
     tags: Vec<String>,
 }
@@ -209,6 +211,9 @@ async fn answer(State(acme): State<Acme>, request: Request) -> Response {
         acme.acting.acquire().await.unwrap().forget();
     }
     let mut state = acme.state.lock().unwrap();
+    if line == "POST /v1/webhooks" {
+        state.hook = String::from_utf8_lossy(&body).into_owned();
+    }
     let fault = state.faults.iter().position(|fault| line.starts_with(&fault.request));
     let fault = fault.and_then(|place| state.faults.remove(place));
     if let Some(fault) = fault {
@@ -248,6 +253,7 @@ impl AcmeState {
                 }
                 _ => status(404, "no such contact"),
             },
+            ("GET", ["webhooks", _]) => axum::Json(json!({ "hook": self.hook })).into_response(),
             ("POST", ["tags"]) => {
                 self.tags.push(body["name"].as_str().unwrap_or_default().to_owned());
                 axum::Json(json!({ "id": format!("t{}", self.tags.len() - 1) })).into_response()
