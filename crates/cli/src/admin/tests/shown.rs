@@ -149,7 +149,7 @@ dlv_1  delivered  2         204      never                 https://hooks.example
 #[test]
 fn lists_are_shown_to_people() {
     let job = json!({
-        "id": "job_1", "status": "completed", "source": "csv", "created_at": "1970-01-01T00:00:00.000Z",
+        "id": "job_1", "status": "completed", "source": "csv", "created_at": "1970-01-01T00:00:00.000Z", "name": "Spring",
         "results": { "total": 3, "passed": 1, "undeliverable": 1, "risky": 1, "unknown": 0 }
     });
     let queued = json!({
@@ -158,8 +158,8 @@ fn lists_are_shown_to_people() {
     assert_eq!(
         shown(&[job, queued], lists::LISTED),
         "\
-JOB    STATUS     SOURCE  CREATED               ROWS  PASSED  UNDELIVERABLE  RISKY  UNKNOWN
-job_1  completed  csv     1970-01-01T00:00:00Z  3     1       1              1      0
+JOB    STATUS     SOURCE  CREATED               ROWS  PASSED  UNDELIVERABLE  RISKY  UNKNOWN  NAME
+job_1  completed  csv     1970-01-01T00:00:00Z  3     1       1              1      0        Spring
 job_2  queued     api     1970-01-01T00:00:00Z  -     -       -              -      -
 "
     );

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use probity_engine::net::ProbeSource;
 use probity_engine::{AddressOutcome, Engine, EngineConfig};
-use probity_mailworld::{Greylist, Mailboxes, Personality, ServerPace, Tls, World, Zone};
+use probity_mailworld::{Mailboxes, Personality, Tls, World, Zone};
 
 use super::super::forecast::shown::shown;
 use super::super::forecast::{ListForecast, LongestSite};
@@ -178,24 +178,4 @@ async fn a_forecast_holds_where_misses_decide() {
     let world = world.zone("icloud.com", zone).host(host, quick).build().unwrap();
     let list = users("icloud.com", 1_000).collect::<String>() + &list;
     holds(&world, &list, "iCloud", 90 * MINUTE_MS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_forecast_holds_where_a_server_is_slow() {
-    let (world, list) = small();
-    let slow = ServerPace { reply_ms: 3_000, ..ServerPace::default() };
-    let slow = Personality { tls: Tls::None, pace: slow, ..Personality::default() };
-    let world = world.site("slow.example.net", Mailboxes::percent_of("user", 100), slow).build().unwrap();
-    let list = users("slow.example.net", 400).collect::<String>() + &list;
-    holds(&world, &list, "mx.slow.example.net", 15 * MINUTE_MS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_forecast_holds_where_a_server_greylists() {
-    let (world, list) = small();
-    let gray = Greylist { delay_s: 300, hint: false };
-    let gray = Personality { tls: Tls::None, greylist: Some(gray), ..Personality::default() };
-    let world = world.site("gray.example.net", Mailboxes::percent_of("user", 100), gray).build().unwrap();
-    let list = users("gray.example.net", 600).collect::<String>() + &list;
-    holds(&world, &list, "gray.example.net", 15 * MINUTE_MS).await;
 }

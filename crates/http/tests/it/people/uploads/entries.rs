@@ -65,7 +65,8 @@ async fn check(app: &TestApp, browser: &mut Browser<'_>, job: &Value, form: &str
     assert_eq!(shown, expected, "{form}");
     let found = browser.get("/app/lookup?q=ann@honest-mail.com").await.ok(200);
     let found = found["data"].as_array().unwrap().iter().filter(|place| place["job"] == id).count();
-    assert_eq!(found, 2, "{form}");
+    let with_ann = entries.iter().filter(|(entry, ..)| entry.to_lowercase().contains("ann@honest-mail.com"));
+    assert_eq!(found, with_ann.count(), "{form}");
 }
 
 #[tokio::test]
