@@ -47,16 +47,6 @@ pub(crate) fn gibberish() -> Result<()> {
         let hits = pairs.filter(|local| accuses(&model, local)).count();
         println!("two random words of {length} letters, joined by a dot: {:.1} % found", percent(hits, 5_000));
     }
-    for digits in [2, 3, 4] {
-        let mut word =
-            |letters| people::mash_of("letters", letters, &mut rng) + &people::mash_of("digits", digits, &mut rng);
-        let found: Vec<_> = [4, 5, 6, 7]
-            .map(|letters| (letters, (0..4_000).map(|_| word(letters)).filter(|local| accuses(&model, local)).count()))
-            .iter()
-            .map(|(letters, hits)| format!("{letters}: {:.1}", percent(*hits, 4_000)))
-            .collect();
-        println!("random letters with {digits} digits behind, by letters {}", found.join(", "));
-    }
     let typed = data::own("xtask/data/mashes_typed.txt")?;
     let missed: Vec<_> = typed.iter().filter(|mash| !accuses(&model, mash)).map(String::as_str).collect();
     println!(

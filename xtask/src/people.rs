@@ -70,11 +70,10 @@ pub(crate) fn mash_of(kind: &str, length: usize, rng: &mut Rng) -> String {
             (0..=length).map(|n| char::from(chunk.as_bytes()[n % size])).collect()
         }
         "letters" => letters(LETTERS, length, rng),
-        "digits" => digits(length, rng),
         "alnum" => letters(ALNUM, length, rng),
         "hex" => letters(HEX, 2 * length - 4, rng),
         "letters_digits" => {
-            let count = 1 + rng.below(4);
+            let count = 1 + rng.below(3);
             mash_of(MASHES[rng.below(9)], length.saturating_sub(count).max(5), rng) + &digits(count, rng)
         }
         _ => {

@@ -50,8 +50,6 @@ const WHOLE_OUTCOME_MIN: f32 = -5.0;
 /// letters, so a threshold that spares them spares mash of eight letters and more, of which hardly anybody is called.
 const SIX_LETTERS: f32 = 0.2;
 const EIGHT_LETTERS: f32 = 1.0;
-/// The same for two digits or more behind at least five letters: few people who are accused have them.
-const DIGITS_BEHIND: f32 = 0.8;
 
 /// What a table has for one triple: a number of steps for each pattern.
 type Steps = [i8; PATTERNS];
@@ -131,8 +129,7 @@ impl Model {
             8.. => EIGHT_LETTERS,
             _ => 0.0,
         };
-        let of_digits = if signs.letters() > 4 && signs.has_digits_behind() { DIGITS_BEHIND } else { 0.0 };
-        Some(self.layer.outcome(&self.layer.units(&self.inputs(&signs))) + of_length + of_digits)
+        Some(self.layer.outcome(&self.layer.units(&self.inputs(&signs))) + of_length)
     }
 
     /// The same of two words joined by a sign, from both of them, without digits behind them (years, mostly).

@@ -72,11 +72,6 @@ impl Signs {
         self.count(is_letter)
     }
 
-    /// Whether the last two signs are digits.
-    pub fn has_digits_behind(&self) -> bool {
-        self.symbols().ends_with(&[DIGIT, DIGIT])
-    }
-
     fn count(&self, is: fn(u8) -> bool) -> usize {
         self.symbols().iter().filter(|symbol| is(**symbol)).count()
     }
