@@ -88,6 +88,7 @@ fn a_token_of_the_provider_is_believed() {
     for good in [
         with("aud", json!(["client"])),
         with("azp", json!("client")),
+        with("iss", json!("https://id.example.com/")),
         with("exp", json!(NOW_S - 30)),
         with("iat", json!(NOW_S + 30)),
         with("exp", json!(1e300)),
@@ -103,7 +104,7 @@ fn a_token_of_the_provider_is_believed() {
 fn each_claim_that_does_not_fit_is_refused() {
     let provider = Provider::new("a");
     for (field, value, fault) in [
-        ("iss", json!("https://id.example.com/"), SsoFault::TokenIssuer),
+        ("iss", json!("https://id.example.com/other"), SsoFault::TokenIssuer),
         ("iss", json!("https://evil.example"), SsoFault::TokenIssuer),
         ("aud", json!("other"), SsoFault::Audience),
         ("aud", json!([]), SsoFault::Audience),

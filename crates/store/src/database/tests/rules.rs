@@ -56,8 +56,9 @@ const SORTABLE: &[&str] = &[
 const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 
 /// Statements that may count rows: a customer's team members, which are few, and a run's actions in doubt, once when the run plans and
-/// once when it ends, by an index of their own.
-const COUNTING: &[&str] = &["accounts::users::SEATS", "connections::actions::DOUBTED"];
+/// once when it ends, by an index of their own; and a webhook's newest deliveries, up to a limit.
+const COUNTING: &[&str] =
+    &["accounts::users::SEATS", "connections::actions::DOUBTED", "webhooks::outbox::deliveries::BY_HOUR"];
 
 /// Tables that belong to the installation, not to a customer; and the table of customers.
 const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org", "node", "lease", "attempt", "forgotten_password"];

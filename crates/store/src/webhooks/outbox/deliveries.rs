@@ -22,6 +22,9 @@ macro_rules! columns {
     };
 }
 
+/// Maximum number of deliveries counted by hour, the newest ones.
+const COUNTED_MAX: i64 = 100_000;
+
 statements! {
     // Newest first; ids of the same millisecond differ in their random part.
     PAGE = concat!("SELECT ", columns!(), " FROM outbox
@@ -33,8 +36,9 @@ statements! {
             AND (CAST($5 AS TEXT) IS NULL OR state = $5)
         ORDER BY created_at DESC, id DESC LIMIT $6");
     BY_ID = concat!("SELECT ", columns!(), " FROM outbox WHERE org_no = $1 AND id = $2");
-    BY_HOUR = "SELECT created_at / $4 AS at_hour, state, COUNT(*) AS deliveries FROM outbox
-        WHERE org_no = $1 AND signer = $2 AND signer <> '' AND created_at >= $3 GROUP BY created_at / $4, state";
+    BY_HOUR = "SELECT created_at / $4 AS at_hour, state, COUNT(*) AS deliveries FROM (SELECT created_at, state FROM outbox
+            WHERE org_no = $1 AND signer = $2 AND signer <> '' AND created_at >= $3
+            ORDER BY created_at DESC, id DESC LIMIT $5) AS newest GROUP BY created_at / $4, state";
     RESEND = "UPDATE outbox SET state = 'waiting', attempts = 0, next_at = $3, lease_until = NULL, run = NULL
         WHERE org_no = $1 AND id = $2";
     PURGE = "WITH old AS MATERIALIZED (
@@ -144,7 +148,7 @@ pub async fn by_hour(
     webhook: WebhookId,
     from: Millis,
 ) -> Result<Vec<(i64, OutboxState, i64)>> {
-    conn.all(&BY_HOUR, args![org, webhook, from, HOUR_MS]).await
+    conn.all(&BY_HOUR, args![org, webhook, from, HOUR_MS, COUNTED_MAX]).await
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<LoggedDelivery> {
