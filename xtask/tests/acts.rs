@@ -30,7 +30,10 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 /// Functions of the backend that make steps of acts and that a face calls, and why.
-const WORK: &[(&str, &str)] = &[("mail::forgotten::issue", "the mail worker makes the link that an act has asked for")];
+const WORK: &[(&str, &str)] = &[
+    ("mail::forgotten::issue", "the mail worker makes the link that an act has asked for"),
+    ("jobs::announce", "the worker that ends a job queues its callback, as an act queues the test of a webhook"),
+];
 
 /// A file of a crate: module path and code without tests.
 struct Source {

@@ -14,7 +14,7 @@ use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
 use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
 use probity_service::lists::trial::{self, SettingsTrial};
 use probity_service::operator::egress::{self, CheckingAgain, EgressWays, list_ways};
-use probity_service::webhooks::deliveries::{DeliveryHours, count_deliveries};
+use probity_service::webhooks::deliveries::{DeliveryHours, count_by_hour};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
 
@@ -61,7 +61,7 @@ pub(crate) async fn rotate_key(
 
 /// Counts a webhook's deliveries by hour.
 pub(crate) async fn get_hours(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<DeliveryHours> {
-    answer(count_deliveries(&app, &caller, id).await)
+    answer(count_by_hour(&app, &caller, id).await)
 }
 
 /// Finds a part of an address in the lists.

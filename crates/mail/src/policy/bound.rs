@@ -52,7 +52,7 @@ pub struct SiteUse {
 
 /// What makes a site take its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SiteLimit {
+pub enum BoundLimit {
     /// Nothing does.
     #[default]
     Nothing,
@@ -74,7 +74,7 @@ pub struct SiteBound {
     /// The time.
     pub ms: i64,
     /// What makes it so long.
-    pub limit: SiteLimit,
+    pub limit: BoundLimit,
     /// Addresses that share the rate below: those of the site or, where one source alone takes longest, of its largest domain.
     pub addresses: u64,
     /// Recipients a minute, from all sources that ask these addresses; 0 is without a limit.
@@ -155,15 +155,15 @@ impl<'a> Part<'a> {
         self.addresses + self.random + self.share(self.load.deferred)
     }
 
-    fn ms(&self) -> (i64, SiteLimit) {
+    fn ms(&self) -> (i64, BoundLimit) {
         let load = self.load;
         let deferrals = if load.deferred > 0 { load.deferral_ms } else { 0 };
         let times = [
-            (deferrals.max(load.due_ms), SiteLimit::Deferrals),
-            (self.sessions_ms().saturating_add(load.closed_ms), SiteLimit::Sessions),
-            (self.missing_ms().saturating_add(load.closed_ms), SiteLimit::Missing),
-            (self.rate_ms().saturating_add(load.closed_ms), SiteLimit::Rate),
-            (self.pauses_ms().saturating_add(load.closed_ms), SiteLimit::Pauses),
+            (deferrals.max(load.due_ms), BoundLimit::Deferrals),
+            (self.sessions_ms().saturating_add(load.closed_ms), BoundLimit::Sessions),
+            (self.missing_ms().saturating_add(load.closed_ms), BoundLimit::Missing),
+            (self.rate_ms().saturating_add(load.closed_ms), BoundLimit::Rate),
+            (self.pauses_ms().saturating_add(load.closed_ms), BoundLimit::Pauses),
         ];
         let longest = times.into_iter().max_by_key(|(ms, _)| *ms);
         longest.filter(|(ms, _)| *ms > 0).unwrap_or_default()
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// The time, and what makes it so long.
-    fn least(host: &str, load: SiteLoad, warmths: &[u32]) -> (i64, SiteLimit) {
+    fn least(host: &str, load: SiteLoad, warmths: &[u32]) -> (i64, BoundLimit) {
         let SiteBound { ms, limit, .. } = bound(host, load, warmths);
         (ms, limit)
     }
@@ -284,19 +284,19 @@ mod tests {
     fn a_rate_holds_after_the_burst_that_jobs_may_take() {
         // 10 a minute. The burst of 2 is not shared with live calls: a quarter of it is less than one.
         let bound = bound(OUTLOOK, one_domain(2_402), &[100]);
-        assert_eq!((bound.ms, bound.limit), (240 * MINUTE, SiteLimit::Rate));
+        assert_eq!((bound.ms, bound.limit), (240 * MINUTE, BoundLimit::Rate));
         assert_eq!((bound.addresses, bound.per_minute, bound.sources), (2_402, 10, 1));
         // 200 a minute. Of a burst of 50, jobs take 38.
-        assert_eq!(least(GOOGLE, one_domain(12_038), &[100]), (60 * MINUTE, SiteLimit::Rate));
-        assert_eq!(least(GOOGLE, one_domain(38), &[100]), (0, SiteLimit::Nothing));
+        assert_eq!(least(GOOGLE, one_domain(12_038), &[100]), (60 * MINUTE, BoundLimit::Rate));
+        assert_eq!(least(GOOGLE, one_domain(38), &[100]), (0, BoundLimit::Nothing));
         // 20 of them were asked in the 3 seconds before, in which 10 tokens came back: 28 are left.
         let before = SiteUse { recipients: 20, missing: 0, ms: 3 * SECOND };
         let later = SiteLoad { before, ..one_domain(228) };
-        assert_eq!(least(GOOGLE, later, &[100]), (MINUTE, SiteLimit::Rate));
+        assert_eq!(least(GOOGLE, later, &[100]), (MINUTE, BoundLimit::Rate));
         // A bucket that is empty has no debt of the time before.
         let before = SiteUse { recipients: 1_000, missing: 0, ms: SECOND };
         let later = SiteLoad { before, ..one_domain(200) };
-        assert_eq!(least(GOOGLE, later, &[100]), (MINUTE, SiteLimit::Rate));
+        assert_eq!(least(GOOGLE, later, &[100]), (MINUTE, BoundLimit::Rate));
     }
 
     #[test]
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!((two.ms, two.addresses, two.per_minute, two.sources), (90 * MINUTE, 18_038, 200, 1));
         // The second one is new and uses a tenth: 220 a minute, 38 and 3 at once.
         let cold = SiteLoad { largest_domain: 1, ..one_domain(2_241) };
-        assert_eq!(least(GOOGLE, cold, &[10, 100]), (10 * MINUTE, SiteLimit::Rate));
-        assert_eq!(least(GOOGLE, cold, &[]), (0, SiteLimit::Nothing));
+        assert_eq!(least(GOOGLE, cold, &[10, 100]), (10 * MINUTE, BoundLimit::Rate));
+        assert_eq!(least(GOOGLE, cold, &[]), (0, BoundLimit::Nothing));
     }
 
     #[test]
@@ -320,28 +320,28 @@ mod tests {
         let host = "firm-example.mail.protection.outlook.com";
         // 120 a minute, 15 at once: 600 addresses and 135 made-up recipients.
         let load = SiteLoad { domains: 135, largest_domain: 9, ..one_domain(600) };
-        assert_eq!(least(host, load, &[100]), (6 * MINUTE, SiteLimit::Rate));
+        assert_eq!(least(host, load, &[100]), (6 * MINUTE, BoundLimit::Rate));
         // At Outlook.com nobody is made up.
         let load = SiteLoad { domains: 9, ..one_domain(12) };
-        assert_eq!(least(OUTLOOK, load, &[100]), (MINUTE, SiteLimit::Rate));
+        assert_eq!(least(OUTLOOK, load, &[100]), (MINUTE, BoundLimit::Rate));
         // 15 missing ones an hour, of which jobs take 12 at once; made-up recipients count. 27 - 12 = 15 more.
         let load = SiteLoad { domains: 27, largest_domain: 1, ..one_domain(27) };
-        assert_eq!(least("mx1.hc1.iphmx.com", load, &[100]), (HOUR, SiteLimit::Missing));
+        assert_eq!(least("mx1.hc1.iphmx.com", load, &[100]), (HOUR, BoundLimit::Missing));
     }
 
     #[test]
     fn a_budget_of_misses_is_paid_back_by_the_hour() {
         // 60 an hour, 45 at once. 165 are missing: 120 more.
         let load = SiteLoad { missing: 165, ..one_domain(1_000) };
-        assert_eq!(least(OUTLOOK, load, &[100]), (2 * HOUR, SiteLimit::Missing));
+        assert_eq!(least(OUTLOOK, load, &[100]), (2 * HOUR, BoundLimit::Missing));
         // 60 were found within half an hour: 45 + 30 - 60 = 15 are left.
         let before = SiteUse { recipients: 300, missing: 60, ms: HOUR / 2 };
         let later = SiteLoad { before, missing: 75, ..load };
-        assert_eq!(least(OUTLOOK, SiteLoad { addresses: 500, ..later }, &[100]), (HOUR, SiteLimit::Missing));
+        assert_eq!(least(OUTLOOK, SiteLoad { addresses: 500, ..later }, &[100]), (HOUR, BoundLimit::Missing));
         // Too many at once are a debt: 45 - 65 = -20, and 40 more.
         let before = SiteUse { recipients: 100, missing: 65, ms: 0 };
         let later = SiteLoad { before, missing: 40, ..one_domain(200) };
-        assert_eq!(least(OUTLOOK, later, &[100]), (HOUR, SiteLimit::Missing));
+        assert_eq!(least(OUTLOOK, later, &[100]), (HOUR, BoundLimit::Missing));
         // A new source finds at most a tenth of its 45 at once, and as many an hour as others.
         let load = SiteLoad { missing: 64, ..one_domain(64) };
         let policy = Policy { governor: None, rcpt_per_minute: 0, ..outlook() };
@@ -352,12 +352,12 @@ mod tests {
     fn many_misses_cost_a_made_up_recipient_in_each_flight() {
         // After 10 of 20, half of 200 addresses are checked, 9 in a flight of 10: 12 more. 20 an hour, 15 at once: 17 of 32.
         let load = SiteLoad { missing: 20, ..one_domain(200) };
-        assert_eq!(least("mx.example.com", load, &[100]), (51 * MINUTE, SiteLimit::Missing));
+        assert_eq!(least("mx.example.com", load, &[100]), (51 * MINUTE, BoundLimit::Missing));
         // Where 10 were found before, all are checked: 23 more, and no burst.
         let before = SiteUse { recipients: 100, missing: 15, ms: 0 };
-        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (129 * MINUTE, SiteLimit::Missing));
+        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (129 * MINUTE, BoundLimit::Missing));
         // A known provider is not checked.
-        assert_eq!(least("mx01.mail.icloud.com", load, &[100]).1, SiteLimit::Rate);
+        assert_eq!(least("mx01.mail.icloud.com", load, &[100]).1, BoundLimit::Rate);
     }
 
     fn outlook() -> Policy {
@@ -372,32 +372,32 @@ mod tests {
         assert_eq!((least(35).ms, least(35).per_minute), (10 * MINUTE, 10));
         assert_eq!((least(36).ms, least(36).per_minute), (20 * MINUTE + 12 * SECOND, 5));
         // Beyond 60 percent, an hour after the first 50 and after the second 50.
-        assert_eq!((least(62).ms, least(62).limit), (2 * HOUR, SiteLimit::Pauses));
+        assert_eq!((least(62).ms, least(62).limit), (2 * HOUR, BoundLimit::Pauses));
         let few = SiteLoad { missing: 49, ..one_domain(49) };
-        assert_eq!(site_bound(&policy, &few, &[100]).limit, SiteLimit::Rate, "too few to tell");
+        assert_eq!(site_bound(&policy, &few, &[100]).limit, BoundLimit::Rate, "too few to tell");
     }
 
     #[test]
     fn connections_and_the_length_of_sessions_bound_where_the_server_is_slow() {
         // Of 2 connections a job uses 1; a session of 20 recipients takes 100 seconds: 5 a recipient, where 60 a minute may be asked.
         let load = SiteLoad { recipient_ms: 5 * SECOND, ..one_domain(240) };
-        assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, SiteLimit::Sessions));
+        assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, BoundLimit::Sessions));
         let split = SiteLoad { largest_domain: 1, ..load };
-        assert_eq!(least("mx.example.com", split, &[100, 100]), (10 * MINUTE, SiteLimit::Sessions));
+        assert_eq!(least("mx.example.com", split, &[100, 100]), (10 * MINUTE, BoundLimit::Sessions));
     }
 
     #[test]
     fn deferrals_ask_again_and_pauses_come_first() {
         // 60 a minute, 15 at once. 100 addresses are put off for 5 minutes: 200 recipients take less.
         let load = SiteLoad { deferred: 100, deferral_ms: 5 * MINUTE, ..one_domain(100) };
-        assert_eq!(least("mx.example.com", load, &[100]), (5 * MINUTE, SiteLimit::Deferrals));
+        assert_eq!(least("mx.example.com", load, &[100]), (5 * MINUTE, BoundLimit::Deferrals));
         // 600 of them do not.
         let load = SiteLoad { deferred: 615, ..SiteLoad { addresses: 600, largest_domain: 600, ..load } };
-        assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, SiteLimit::Rate));
+        assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, BoundLimit::Rate));
         let due = SiteLoad { due_ms: 7 * MINUTE, ..one_domain(1) };
-        assert_eq!(least("mx.example.com", due, &[100]), (7 * MINUTE, SiteLimit::Deferrals));
+        assert_eq!(least("mx.example.com", due, &[100]), (7 * MINUTE, BoundLimit::Deferrals));
         let closed = SiteLoad { closed_ms: 10 * MINUTE, ..one_domain(75) };
-        assert_eq!(least("mx.example.com", closed, &[100]), (11 * MINUTE, SiteLimit::Rate));
+        assert_eq!(least("mx.example.com", closed, &[100]), (11 * MINUTE, BoundLimit::Rate));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub async fn list_deliveries(
     Ok(List::new(rows.into_iter().map(&mut shown).collect(), next))
 }
 
-/// Hours of [`count_deliveries`].
+/// Hours of [`count_by_hour`].
 const HOURS: i64 = 48;
 
 /// Deliveries of the last hours, oldest hour first.
@@ -66,7 +66,7 @@ struct DeliveryHour {
 }
 
 /// Counts a webhook's deliveries of the last 48 hours.
-pub async fn count_deliveries(app: &App, caller: &Caller, id: WebhookId) -> Result<DeliveryHours, ApiError> {
+pub async fn count_by_hour(app: &App, caller: &Caller, id: WebhookId) -> Result<DeliveryHours, ApiError> {
     let mut conn = app.store.read().await?;
     let webhook = visible_webhook(&mut conn, caller, id).await?;
     let first = app.now().0 / HOUR_MS + 1 - HOURS;

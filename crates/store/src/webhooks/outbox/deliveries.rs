@@ -22,9 +22,6 @@ macro_rules! columns {
     };
 }
 
-/// Maximum number of deliveries counted by hour, the newest ones.
-const COUNTED_MAX: i64 = 100_000;
-
 statements! {
     // Newest first; ids of the same millisecond differ in their random part.
     PAGE = concat!("SELECT ", columns!(), " FROM outbox
@@ -141,7 +138,7 @@ pub async fn of_webhook(
     read_all(conn, org, &rows).await
 }
 
-/// Numbers of a webhook's deliveries by state and by hour of their creation (since 1970), from a time on.
+/// Numbers of a webhook's newest deliveries by state and by hour of their creation (since 1970), from a time on.
 pub async fn by_hour(
     conn: &mut Conn,
     org: OrgNo,
