@@ -15,7 +15,7 @@ asOwner(async () => {
 afterEach(() => reader.nothingWrong());
 
 const grid = () => reader.page.getByRole("grid", { name: "Results" });
-const bar = () => reader.page.locator(".found");
+const bar = () => reader.page.locator(".matches");
 /** Part of the table's height that is in the window. */
 const inSight = () => grid().evaluate((element) => {
   const { top, bottom, height } = element.getBoundingClientRect();

@@ -107,7 +107,7 @@ function Filters({ of, filter, count: found }) {
       ${status && html`<${Glyph} of=${status} />`}${status ? t(`status.${status}`) : t("lists.any")}<span class="n">${number(count(status))}</span></button>`)}</div>
     <label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("lists.search")}</span>
       <input class="input" type="search" autocomplete="off" spellcheck=${false} maxlength="320" placeholder=${t("lists.search")} value=${text} onInput=${(event) => setText(event.currentTarget.value)} /></label>
-    <div class=${any ? "found" : undefined}><p role="status">${any && html`<b>${found === undefined ? t("lists.counting") : t("lists.found", { n: found })}</b>`}</p>
+    <div class=${any ? "matches" : undefined}><p role="status">${any && html`<b>${found === undefined ? t("lists.counting") : t("lists.found", { n: found })}</b>`}</p>
       ${any && html`${chosen(of, now).map(([name, label]) => html`<span key=${name} class=${`chip on ${["reason", "status"].includes(name) ? now.status : ""}`}><span class="cut">${label}</span>
         <button type="button" aria-label=${t("lists.filter_remove", { name: label })} onClick=${() => set({ [name]: "" })}><${Icon} name="close" /></button></span>`)}
       <button type="button" class="button plain slim" onClick=${clear}>${t("lists.clear")}</button>
