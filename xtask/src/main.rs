@@ -1,6 +1,6 @@
 //! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: only that model), `cargo xtask web`
-//! refreshes the dashboard's libraries, `cargo xtask measure WHAT` prints figures, and `cargo xtask size` counts lines and words. `cargo xtask licenses` lists
-//! the crates of the program; `cargo xtask papers FOLDER` writes their license texts and a bill of materials.
+//! refreshes the dashboard's libraries, `cargo xtask measure WHAT` prints figures, and `cargo xtask size` counts lines and words. `cargo
+//! xtask licenses` lists the crates of the program; `cargo xtask papers FOLDER` writes their license texts and a bill of materials.
 
 mod data;
 mod disposable;
