@@ -1,5 +1,5 @@
 /** Filters in the URL: Back and Forward change them, and a reload keeps them. */
-import { useEffect, useMemo, useRef, useState } from "../vendor/lib.js";
+import { useEffect, useMemo, useState } from "../vendor/lib.js";
 import { go, read } from "./route.js";
 
 /** Delay between the last keystroke and the search. */
@@ -12,6 +12,8 @@ const TYPING_MS = 300;
  * @property {(part: Partial<T>) => void} set
  * @property {() => void} clear
  * @property {boolean} any
+ * @property {string} text value of the search field, applied after a delay
+ * @property {(text: string) => void} type
  */
 
 /**
@@ -24,36 +26,25 @@ const TYPING_MS = 300;
 export function useFilter(parts, query, nothing, fit = (filter) => filter) {
   const from = (/** @type {URLSearchParams | undefined} */ of) => /** @type {T} */ (Object.fromEntries(Object.keys(nothing).map((name) => [name, of?.get(name) ?? ""])));
   const now = useMemo(() => from(query), [query?.toString()]);
+  // Text that is not applied yet.
+  const [typed, setTyped] = useState(/** @type {string | undefined} */ (undefined));
+  useEffect(() => {
+    if (typed === undefined) return undefined;
+    if (typed === now.q) return setTyped(undefined);
+    const timer = setTimeout(() => set(/** @type {any} */ ({ q: typed })), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed, now.q]);
   /** @param {Partial<T>} part */
   function set(part) {
     const before = from(read().query);
-    const next = fit({ ...before, ...part }, part);
+    if (part.q !== undefined && part.q !== typed) setTyped(undefined);
+    const next = fit({ ...before, ...(typed === undefined ? {} : { q: typed }), ...part }, part);
     // A search is one step for Back, however many letters it has.
     go(parts, next, Boolean(part.q && before.q));
   }
-  return { now, set, clear: () => go(parts, {}), any: Object.values(now).some(Boolean) };
-}
-
-/**
- * Text field of a filter: applied after a delay, and replaced when the filter changes otherwise.
- * @param {string} applied @param {(text: string) => void} apply
- * @returns {[string, (text: string) => void]}
- */
-export function useTyped(applied, apply) {
-  const [text, setText] = useState(applied);
-  const last = useRef(applied);
-  useEffect(() => {
-    if (applied === last.current) return;
-    last.current = applied;
-    setText(applied);
-  }, [applied]);
-  useEffect(() => {
-    if (text === last.current) return undefined;
-    const timer = setTimeout(() => {
-      last.current = text;
-      apply(text);
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return [text, setText];
+  const clear = () => {
+    setTyped(undefined);
+    go(parts, {});
+  };
+  return { now, set, clear, any: Object.values(now).some(Boolean), text: typed ?? now.q ?? "", type: setTyped };
 }

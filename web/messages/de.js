@@ -1607,7 +1607,7 @@ export default {
   "suppressions.remove": "Adressen entfernen",
   "suppressions.remove_one": "Entfernen",
   "suppressions.add_of": "Adressen hinzufügen: {list}",
-  "suppressions.remove_of": "Entfernen aus: {list}",
+  "suppressions.remove_of": "Adressen entfernen: {list}",
   "suppressions.addresses_hint": "Eine pro Zeile.",
   "suppressions.added": "{added} hinzugefügt, {present} bereits vorhanden, {invalid} ungültig",
   "suppressions.removed": "{removed} entfernt",

@@ -1607,7 +1607,7 @@ export default {
   "suppressions.remove": "Remove addresses",
   "suppressions.remove_one": "Remove",
   "suppressions.add_of": "Add addresses: {list}",
-  "suppressions.remove_of": "Remove from: {list}",
+  "suppressions.remove_of": "Remove addresses: {list}",
   "suppressions.addresses_hint": "One per line.",
   "suppressions.added": "{added} added, {present} already listed, {invalid} invalid",
   "suppressions.removed": "{removed} removed",

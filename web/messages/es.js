@@ -1607,7 +1607,7 @@ export default {
   "suppressions.remove": "Quitar direcciones",
   "suppressions.remove_one": "Quitar",
   "suppressions.add_of": "Añadir direcciones: {list}",
-  "suppressions.remove_of": "Quitar de: {list}",
+  "suppressions.remove_of": "Quitar direcciones: {list}",
   "suppressions.addresses_hint": "Una por línea.",
   "suppressions.added": "{added} añadidas, {present} ya estaban, {invalid} no válidas",
   "suppressions.removed": "{removed} quitadas",

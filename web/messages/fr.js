@@ -1607,7 +1607,7 @@ export default {
   "suppressions.remove": "Retirer des adresses",
   "suppressions.remove_one": "Retirer",
   "suppressions.add_of": "Ajouter des adresses : {list}",
-  "suppressions.remove_of": "Retirer de : {list}",
+  "suppressions.remove_of": "Retirer des adresses : {list}",
   "suppressions.addresses_hint": "Une par ligne.",
   "suppressions.added": "{added} ajoutées, {present} déjà présentes, {invalid} non valides",
   "suppressions.removed": "{removed} retirées",

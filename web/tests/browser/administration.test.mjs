@@ -105,7 +105,7 @@ test("addresses that are taken off a list are put back", async () => {
   await server.api("POST", "/organization/suppressions/bounced", { emails });
   const count = async () => (await server.api("GET", "/organization/suppressions/bounced")).count;
   const take = async (some) => {
-    await page.getByRole("button", { name: "Remove from: Bounced before" }).click();
+    await page.getByRole("button", { name: "Remove addresses: Bounced before" }).click();
     await page.getByLabel("Addresses", { exact: true }).fill(some.join("\n"));
     await page.getByRole("dialog").getByRole("button", { name: "Remove addresses" }).click();
   };

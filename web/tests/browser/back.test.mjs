@@ -81,6 +81,7 @@ test("filters and open rows are steps for Back and Forward, and a reload keeps t
   // Another row replaces it.
   await page.getByRole("row", { name: /^21 nonexistent@/ }).click();
   await panel.getByText("Row 21 of 2,000").waitFor();
+  await page.waitForURL(/row=21/);
   await page.reload();
   await panel.getByText("Row 21 of 2,000").waitFor();
   await becomes(() => bar().getByRole("status").innerText(), "200 rows");
@@ -114,7 +115,7 @@ test("unsaved edits ask before they are lost, by a link, by Back and by keys", a
   await page.evaluate(() => { location.hash = "#/team"; });
   await heading(page, "Team");
   await page.evaluate(() => { location.hash = "#/lists/new"; });
-  await heading(page, "New list");
+  await heading(page, "Verify a list");
   const field = page.getByLabel("Addresses");
   await field.fill("half@sandbox.test");
   const dialog = page.getByRole("dialog", { name: "Discard unsaved changes?" });

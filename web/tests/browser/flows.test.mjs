@@ -60,7 +60,7 @@ test("addresses that made trouble are put on a list and found on it", async () =
   await becomes(() => row("Suppression lists", "Bounced before").locator(".number").innerText(), "1");
   await row("Lists with this address", "Bounced before").waitFor();
   await find("ANN@example.org");
-  await row("Lists with this address", "ANN@example.org").getByRole("button", { name: "Remove from: Bounced before" }).click();
+  await row("Lists with this address", "ANN@example.org").getByRole("button", { name: "Remove addresses: Bounced before" }).click();
   await page.getByText("1 removed").waitFor();
   await page.getByText("ANN@example.org is on no list").waitFor();
 });

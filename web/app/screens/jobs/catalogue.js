@@ -1,7 +1,7 @@
 /** All lists of the organization, newest first: name, verdicts, progress. */
 import { html } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
-import { useFilter, useTyped } from "../../filter.js";
+import { useFilter } from "../../filter.js";
 import { t } from "../../text.js";
 import { Ago, Empty, Icon, Page, Pages, partsOf, Select, Strip, usePages, word } from "../../ui.js";
 import { DropPage, FileButton } from "./new/drop.js";
@@ -16,7 +16,7 @@ const NOTHING = { q: "", tag: "", status: "", source: "" };
 
 /** @param {{ query?: URLSearchParams }} props */
 export function Catalogue({ query }) {
-  const { now, set, clear, any } = useFilter(["lists"], query, NOTHING);
+  const { now, set, clear, any, text, type } = useFilter(["lists"], query, NOTHING);
   const lists = usePages("/app/lists", now, "lists");
   const add = html`<a class="button" href="#/lists/find"><${Icon} name="search" />${t("find.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`;
   const all = html`<button type="button" class="button" onClick=${clear}>${t("lists.clear")}</button>`;
@@ -24,7 +24,7 @@ export function Catalogue({ query }) {
     <div class="drop-line"><${Icon} name="download" large=${true} /><span class="grow"><b>${t("upload.drop_anywhere")}</b><br /><span class="small quiet" id="list-file-hint">${t("upload.hint")}</span></span>
       <${FileButton} kind="slim" /></div>
     <section class="card catalogue">
-      <${Filters} filter=${now} set=${set} />
+      <${Filters} filter=${now} set=${set} text=${text} type=${type} />
       <${Pages} of=${lists} caption=${t("lists.title")} columns=${columns((tag) => set({ tag }))}
         empty=${any ? html`<${Empty} title=${t("lists.found_none")} action=${all}>${t("lists.found_none_lists")}<//>`
           : html`<${Empty} title=${t("lists.none")} action=${add}>${t("lists.none_text")}<//>`} />
@@ -32,12 +32,11 @@ export function Catalogue({ query }) {
   <//>`;
 }
 
-function Filters({ filter, set }) {
+function Filters({ filter, set, text, type }) {
   const all = [["", t("lists.any")]];
-  const [text, setText] = useTyped(filter.q, (q) => set({ q }));
   return html`<div class="row" role="search">
     <label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("lists.search_lists")}</span>
-      <input class="input" type="search" autocomplete="off" maxlength="200" placeholder=${t("lists.search_lists")} value=${text} onInput=${(event) => setText(event.currentTarget.value)} /></label>
+      <input class="input" type="search" autocomplete="off" maxlength="200" placeholder=${t("lists.search_lists")} value=${text} onInput=${(event) => type(event.currentTarget.value)} /></label>
     ${filter.tag && html`<span class="chip on">${filter.tag}<button type="button" aria-label=${t("lists.filter_remove", { name: filter.tag })} onClick=${() => set({ tag: "" })}><${Icon} name="close" /></button></span>`}
     <${Select} label=${t("lists.state")} value=${filter.status} set=${(status) => set({ status })} options=${[...all, ...STATES.map((of) => [of, t(`state.${of}`)])]} />
     <${Select} label=${t("lists.source")} value=${filter.source} set=${(source) => set({ source })} options=${[...all, ...SOURCES.map((of) => [of, t(`trigger.${of}`)])]} />

@@ -32,6 +32,23 @@ export function showRows() {
   requestAnimationFrame(() => document.getElementById("rows")?.scrollIntoView({ behavior }));
 }
 
+/** Longest time for what is above the table to load. */
+const LOADS_MS = 3_000;
+
+/** Keeps the table in sight while what is above it loads, until the user acts. @returns {() => void} ends it */
+export function holdRows() {
+  const observer = new ResizeObserver(() => document.getElementById("rows")?.scrollIntoView());
+  const stop = new AbortController();
+  const end = () => {
+    observer.disconnect();
+    stop.abort();
+  };
+  observer.observe(document.body);
+  for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, end, { signal: stop.signal });
+  setTimeout(end, LOADS_MS);
+  return end;
+}
+
 /** A reason belongs to one verdict, so another verdict clears it. @param {RowFilter} filter @param {Partial<RowFilter>} part */
 function fitting(filter, part) {
   if (part.reason) return { ...filter, status: STATUS_OF[part.reason] ?? "" };

@@ -4,7 +4,7 @@ import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { link, useHere } from "../../route.js";
 import { t } from "../../text.js";
-import { Ago, Button, Card, Empty, Failure, Field, Form, Page, reason, Table, useReturn, Verdict } from "../../ui.js";
+import { Ago, Button, Card, Empty, Failure, Field, Form, Page, reason, Skeleton, Table, useReturn, Verdict } from "../../ui.js";
 import { nameOf } from "./name.js";
 
 /** Maximum number of lists that are shown by name, and of characters of a name. */
@@ -46,6 +46,7 @@ export function Find({ query }) {
       <//>
     </section>
     ${failure !== undefined && html`<${Failure} of=${failure} />`}
+    ${given && !found && failure === undefined && html`<${Skeleton} lines=${6} />`}
     ${found && found.lists.length > 0 && html`<${Card} title=${t("find.lists", { n: found.lists.length })}>
       <${Table} caption=${t("lists.title")} columns=${columnsOfLists()} rows=${found.lists} /><//>`}
     ${found && html`<${Card} title=${t("find.rows", { n: found.places.length })}>

@@ -1,7 +1,6 @@
 /** Rows of a list: filter bar, table, and details of the open row. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { useTyped } from "../../filter.js";
 import { number, providerName } from "../../format.js";
 import { readableAddress, readableDomain } from "../../idn.js";
 import { go, open as opens, shut as shuts } from "../../route.js";
@@ -9,7 +8,7 @@ import { t } from "../../text.js";
 import { Empty, Failure, Glyph, Icon, reason, STATUSES, useFetched, Verdict } from "../../ui.js";
 import { Virtual } from "../../ui/virtual.js";
 import { Download } from "./download.js";
-import { showRows } from "./filter.js";
+import { holdRows } from "./filter.js";
 import { Panel } from "./panel.js";
 import { useRows } from "./source.js";
 
@@ -20,9 +19,7 @@ import { useRows } from "./source.js";
 export function Rows({ of, filter, count, row: given }) {
   const rows = useRows(of, filter.now);
   const { row, at, open, shut } = useOpened(of, rows, filter.now, given);
-  useEffect(() => {
-    if (filter.any || given || history.state?.first > 0) showRows();
-  }, []);
+  useEffect(() => (filter.any || given || history.state?.first > 0 ? holdRows() : undefined), []);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const close = () => {
     shut();
@@ -97,8 +94,7 @@ const indexOf = (given, rows) => (Number(given) >= 1 && Number(given) <= rows ? 
 
 /** Filter bar; stays visible while the table is. @param {{ of: any, filter: import("./filter.js").Filtering, count: number | undefined }} props */
 function Filters({ of, filter, count: found }) {
-  const { now, set, clear, any } = filter;
-  const [text, setText] = useTyped(now.q, (q) => set({ q }));
+  const { now, set, clear, any, text, type } = filter;
   const picks = ["", ...STATUSES, ...(of.over && of.processed === of.rows ? [] : ["pending"])];
   const count = (status) => (status === "" ? of.rows : status === "pending" ? of.rows - of.processed : of[status]);
   return html`<div class="filters" role="search">
@@ -106,7 +102,7 @@ function Filters({ of, filter, count: found }) {
       aria-pressed=${now.status === status} onClick=${() => set({ status })}>
       ${status && html`<${Glyph} of=${status} />`}${status ? t(`status.${status}`) : t("lists.any")}<span class="n">${number(count(status))}</span></button>`)}</div>
     <label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("lists.search")}</span>
-      <input class="input" type="search" autocomplete="off" spellcheck=${false} maxlength="320" placeholder=${t("lists.search")} value=${text} onInput=${(event) => setText(event.currentTarget.value)} /></label>
+      <input class="input" type="search" autocomplete="off" spellcheck=${false} maxlength="320" placeholder=${t("lists.search")} value=${text} onInput=${(event) => type(event.currentTarget.value)} /></label>
     <div class=${any ? "matches" : undefined}><p role="status">${any && html`<b>${found === undefined ? t("lists.counting") : t("lists.found", { n: found })}</b>`}</p>
       ${any && html`${chosen(of, now).map(([name, label]) => html`<span key=${name} class=${`chip on ${["reason", "status"].includes(name) ? now.status : ""}`}><span class="cut">${label}</span>
         <button type="button" aria-label=${t("lists.filter_remove", { name: label })} onClick=${() => set({ [name]: "" })}><${Icon} name="close" /></button></span>`)}
