@@ -38,17 +38,25 @@ let hash = location.hash;
 /** True if a location shows other content; filters and open rows do not count. @param {Place} to */
 const isElsewhere = (to) => contentOf(to) !== contentOf(where.value);
 
+/** Screens whose tabs keep their edits while another is shown. */
+const KEEPING = ["settings"];
+
 /** @param {Place} place */
-const contentOf = ({ parts, query }) => [...parts, query.get("tab")].join("/");
+const contentOf = ({ parts, query }) => [...parts, KEEPING.includes(parts[0]) ? "" : query.get("tab")].join("/");
 
 function follow() {
   hash = location.hash;
   where.value = read();
 }
 
+/** Location to which a finished act leads, without a question. @type {string | undefined} */
+let led;
+
 addEventListener("hashchange", () => {
   const to = location.hash;
-  if (!isElsewhere(read()) || mayLeave(to)) return follow();
+  const isLed = to === led;
+  led = undefined;
+  if (isLed || !isElsewhere(read()) || mayLeave(to)) return follow();
   // Back or Forward: the page stays until the user has decided.
   history.pushState(null, "", hash || "#/");
 });
@@ -72,26 +80,34 @@ export function link(parts, query = {}) {
 }
 
 /**
- * Navigation after an await: a late response must not move users who have left the screen.
+ * Navigation after an await: a late response must not move users who have left the screen. What they entered is sent, so nothing is
+ * asked.
  * @returns {{ signal: AbortSignal, go: typeof go }} `signal` aborts with the screen; `go` then does nothing
  */
 export function useHere() {
   const here = useRef(/** @type {{ stop: AbortController, signal: AbortSignal, go: typeof go } | undefined} */ (undefined));
   if (!here.current) {
     const stop = new AbortController();
-    here.current = { stop, signal: stop.signal, go: (...to) => stop.signal.aborted || go(...to) };
+    here.current = { stop, signal: stop.signal, go: (...to) => stop.signal.aborted || lead(...to) };
   }
   useEffect(() => () => here.current?.stop.abort(), []);
   return here.current;
 }
 
-/** Navigates; `replace` adds no history entry. */
+/** Navigates, unless edits would be lost; `replace` adds no history entry. */
 export function go(parts, query, replace = false) {
+  const to = link(parts, query);
+  if (replace || !isElsewhere(placeOf(to)) || mayLeave(to)) lead(parts, query, replace);
+}
+
+/** Navigates in any case. @type {typeof go} */
+function lead(parts, query, replace = false) {
   const to = link(parts, query);
   if (replace) {
     history.replaceState(history.state, "", to);
     follow();
-  } else if (!isElsewhere(placeOf(to)) || mayLeave(to)) {
+  } else if (to !== location.hash) {
+    led = to;
     location.hash = to;
   }
 }
