@@ -13,7 +13,8 @@ mod standing;
 mod token;
 
 pub use brake::{
-    ALWAYS_ALLOWED, BrakeCount, BrakeReason, RunFacts, SHARE_PERCENT, UnaskedRuns, allowed_unasked, brake, together_ms,
+    BrakeCount, BrakeReason, RunFacts, UNCONFIRMED_CONTACTS, UNCONFIRMED_CONTACTS_MAX, UNCONFIRMED_PERCENT,
+    UnaskedRuns, UnconfirmedLimit, brake, together_ms,
 };
 pub use contact_action::{ContactAction, RunCause};
 pub use gates::{Aggressiveness, GateSet};

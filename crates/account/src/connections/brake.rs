@@ -8,10 +8,12 @@
 
 use probity_mail::time::DAY_MS;
 
-/// Number of contacts that runs may always unsubscribe, delete or fix without confirmation.
-pub const ALWAYS_ALLOWED: i64 = 3;
-/// Share of the contacts for which they may do so, in percent.
-pub const SHARE_PERCENT: i64 = 10;
+/// Number of contacts that runs may change without confirmation, unless the customer chooses another.
+pub const UNCONFIRMED_CONTACTS: i64 = 3;
+/// Share of the contacts that they may change, in percent, unless the customer chooses another.
+pub const UNCONFIRMED_PERCENT: i64 = 10;
+/// Highest number of contacts that the customer may choose.
+pub const UNCONFIRMED_CONTACTS_MAX: i64 = 1_000;
 /// Shortest time for which runs count together, in days. A shorter period of decay must not empty a small list faster.
 const TOGETHER_DAYS: i64 = 30;
 
@@ -24,10 +26,24 @@ pub struct BrakeCount {
     pub destructive: i64,
 }
 
-impl BrakeCount {
+/// How many contacts runs may unsubscribe, delete or fix without confirmation: a number or a share, whichever is larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnconfirmedLimit {
+    /// Number of contacts.
+    pub contacts: i64,
+    /// Share of the contacts, in percent.
+    pub percent: i64,
+}
+
+impl UnconfirmedLimit {
+    /// Returns the limit among this number of contacts.
+    pub fn of(self, contacts: i64) -> i64 {
+        self.contacts.max(contacts.saturating_mul(self.percent) / 100)
+    }
+
     /// Returns whether these are more actions than runs may do without confirmation.
-    pub fn is_too_many(self) -> bool {
-        self.destructive > allowed_unasked(self.contacts)
+    pub fn is_exceeded(self, count: BrakeCount) -> bool {
+        count.destructive > self.of(count.contacts)
     }
 }
 
@@ -77,6 +93,8 @@ pub struct RunFacts {
     pub own: BrakeCount,
     /// The same together with earlier unconfirmed runs.
     pub together: BrakeCount,
+    /// How many contacts runs may change without confirmation.
+    pub limit: UnconfirmedLimit,
 }
 
 probity_mail::named! {
@@ -92,11 +110,6 @@ probity_mail::named! {
         /// Too many actions that cannot be undone.
         TooMany = "too_many_actions",
     }
-}
-
-/// Returns how many contacts runs may unsubscribe, delete or fix without confirmation.
-pub fn allowed_unasked(contacts: i64) -> i64 {
-    ALWAYS_ALLOWED.max(contacts.saturating_mul(SHARE_PERCENT) / 100)
 }
 
 /// Returns why a run waits for confirmation; `None` if it may act.
@@ -115,7 +128,8 @@ pub fn brake(run: RunFacts) -> Option<BrakeReason> {
     }
     // A run that does nothing of this kind adds nothing to what the earlier ones have done.
     let may_do_harm = !run.is_watched && run.own.destructive > 0;
-    (may_do_harm && (run.own.is_too_many() || run.together.is_too_many())).then_some(BrakeReason::TooMany)
+    let is_too_many = run.limit.is_exceeded(run.own) || run.limit.is_exceeded(run.together);
+    (may_do_harm && is_too_many).then_some(BrakeReason::TooMany)
 }
 
 #[cfg(test)]
@@ -131,7 +145,9 @@ mod tests {
         is_whole: false,
         own: FEW,
         together: FEW,
+        limit: LIMIT,
     };
+    const LIMIT: UnconfirmedLimit = UnconfirmedLimit { contacts: 3, percent: 10 };
 
     fn count(contacts: i64, destructive: i64) -> BrakeCount {
         BrakeCount { contacts, destructive }
@@ -174,6 +190,23 @@ mod tests {
             let facts = RunFacts { own, together: own, ..FREE };
             assert_eq!(brake(facts), stops.then_some(BrakeReason::TooMany), "{destructive} of {contacts}");
             assert_eq!(brake(RunFacts { is_watched: true, ..facts }), None, "a person watches it");
+        }
+    }
+
+    #[test]
+    fn customers_choose_how_much_runs_may_change_by_themselves() {
+        let limit = |contacts, percent| UnconfirmedLimit { contacts, percent };
+        let cases = [
+            (limit(0, 0), count(1_000, 1), true),
+            (limit(0, 1), count(99, 1), true),
+            (limit(0, 1), count(100, 1), false),
+            (limit(20, 1), count(100, 20), false),
+            (limit(20, 1), count(100, 21), true),
+            (limit(0, 100), count(100, 100), false),
+        ];
+        for (limit, own, stops) in cases {
+            let facts = RunFacts { own, together: own, limit, ..FREE };
+            assert_eq!(brake(facts), stops.then_some(BrakeReason::TooMany), "{facts:?}");
         }
     }
 
@@ -236,7 +269,7 @@ mod tests {
     fn an_error_of_ours_empties_no_list_share_by_share() {
         for (contacts, share) in [(300, 10), (300, 25), (750, 25), (6_000, 200)] {
             let lost = lost_unasked(contacts, share);
-            assert!(lost <= allowed_unasked(contacts), "{lost} of {contacts} by {share}");
+            assert!(lost <= LIMIT.of(contacts), "{lost} of {contacts} by {share}");
         }
         assert_eq!((lost_unasked(20, 1), lost_unasked(20, 3)), (3, 3), "a few are always allowed");
     }

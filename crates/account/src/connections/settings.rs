@@ -3,7 +3,7 @@
 use probity_mail::verdict::{Reason, Status};
 use serde::{Deserialize, Serialize};
 
-use super::{Aggressiveness, DECAY_DAYS, GateSet};
+use super::{Aggressiveness, DECAY_DAYS, GateSet, UNCONFIRMED_CONTACTS, UNCONFIRMED_PERCENT, UnconfirmedLimit};
 use crate::overrides::IgnorableReason;
 
 /// Maximum length of a tag template, in characters: all platforms accept it.
@@ -46,6 +46,10 @@ pub struct ConnectionSettings {
     pub aggressiveness: Aggressiveness,
     /// Whether a user decides about every action.
     pub manual_mode: bool,
+    /// Number of contacts that runs may always change without confirmation.
+    pub unconfirmed_contacts: i64,
+    /// Share of the contacts that they may change, in percent, if that is more.
+    pub unconfirmed_percent: i64,
     /// Whether new contacts are verified every night.
     pub autofloss: bool,
     /// Whether all contacts are verified again, a share every night.
@@ -74,6 +78,8 @@ impl Default for ConnectionSettings {
         Self {
             aggressiveness: Aggressiveness::Normal,
             manual_mode: false,
+            unconfirmed_contacts: UNCONFIRMED_CONTACTS,
+            unconfirmed_percent: UNCONFIRMED_PERCENT,
             autofloss: false,
             decay_protection: false,
             decay_days: DECAY_DAYS,
@@ -122,6 +128,13 @@ impl ConnectionSettings {
             || self.fix_typos != confirmed.fix_typos
             || self.checks.opens_more_than(confirmed.checks)
             || self.has_more_lists_than(confirmed)
+            || self.unconfirmed_contacts > confirmed.unconfirmed_contacts
+            || self.unconfirmed_percent > confirmed.unconfirmed_percent
+    }
+
+    /// Returns how many contacts runs may change without confirmation.
+    pub fn unconfirmed_limit(&self) -> UnconfirmedLimit {
+        UnconfirmedLimit { contacts: self.unconfirmed_contacts, percent: self.unconfirmed_percent }
     }
 
     /// Returns whether contacts of further lists are verified.

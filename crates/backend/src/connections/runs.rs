@@ -10,6 +10,7 @@ mod acting;
 mod faults;
 mod held;
 pub mod keeping;
+pub mod parts;
 mod reading;
 mod reported;
 mod reporting;

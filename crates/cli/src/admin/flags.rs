@@ -62,6 +62,10 @@ mod tests {
             ("webhooks create https://a.example --name A --event job.finished", "name=--name url=URL events=--event"),
             ("integrations connect ghost --credentials -", "credentials=--credentials name=--name"),
             ("integrations change conn_1", "decay_days=--decay-days fix_typos=--fix-typos lists=--lists"),
+            (
+                "integrations change conn_1",
+                "unconfirmed_contacts=--unconfirmed-contacts unconfirmed_percent=--unconfirmed-percent",
+            ),
             ("integrations rules add conn_1 whitelist a", "rules=KEYWORD"),
             ("integrations rules list conn_1 blacklist", "per_page=--limit"),
             ("integrations runs list conn_1", "per_page=--limit"),

@@ -25,7 +25,7 @@ impl<'a> Acting<'a> {
         self.stage == Stage::Look
     }
 
-    /// Leaves out the contact about which the platform rejected the last request as invalid, and goes on with the others. Returns its
+    /// Leaves out the contact about which the last request failed, and goes on with the others. Returns its
     /// index; `None` if the request was about no single contact.
     pub fn leave_out(&mut self, message: &str) -> Option<usize> {
         let group = self.group();
@@ -38,6 +38,16 @@ impl<'a> Acting<'a> {
         self.outcomes[index] = Some(ActionOutcome::Refused { message: message.to_owned() });
         self.restart();
         Some(index)
+    }
+
+    /// Halves the contacts of the next calls. Returns false if the last call was about one contact, or about none.
+    pub fn narrow(&mut self) -> bool {
+        let contacts = self.group().len();
+        let is_batch = self.stage == Stage::Main && contacts > 1;
+        if is_batch {
+            self.width = contacts / 2;
+        }
+        is_batch
     }
 
     /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost.

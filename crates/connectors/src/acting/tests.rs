@@ -105,6 +105,26 @@ fn only_the_contact_that_a_platform_rejects_is_left_out_of_a_batch() {
 }
 
 #[test]
+fn a_batch_that_fails_can_be_narrowed_to_one_contact() {
+    let file = ConnectorFile::parse("small.toml", &BATCHES.replace("max = 2", "max = 8"), Origin::Operator).unwrap();
+    let (credentials, now) = (credentials(&file), Millis(0));
+    let mut acting =
+        Acting::new(&file, &credentials, order(&["bad@x.org", "b@x.org", "c@x.org"]), BTreeMap::new()).unwrap();
+    let mut left_out = None;
+    while let ActStep::Send(request) = acting.next(now).unwrap() {
+        let is_bad = String::from_utf8(request.body.unwrap()).unwrap().contains("bad@x.org");
+        if let Err(fault) = acting.answer(&response(if is_bad { 500 } else { 200 }, "{\"ok\": true}")) {
+            assert_eq!((fault.class, fault.status), (ErrorClass::Transient, 500));
+            let before = left_out.or_else(|| acting.leave_out(&fault.message));
+            assert!(before.is_some() || acting.narrow());
+            left_out = before;
+        }
+    }
+    assert_eq!(left_out, Some(0));
+    assert!(!acting.narrow(), "nothing is left");
+}
+
+#[test]
 fn a_fault_settles_nothing_and_is_asked_again() {
     let (file, now) = (file(), Millis(0));
     let credentials = credentials(&file);

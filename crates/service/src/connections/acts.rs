@@ -3,6 +3,7 @@
 use probity_account::id::ConnId;
 use probity_account::name;
 use probity_backend::connections::access::SealedCredentials;
+use probity_backend::connections::runs::parts::{drop_in_parts, forget_in_parts};
 use probity_connectors::{ConnectorFile, ListRecord};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
@@ -20,7 +21,7 @@ use probity_store::{ScopedFutureExt as _, StoreError, Tx, work};
 
 use super::change::ConnectionSettingsChange;
 use super::live::{self, AcceptedCredentials};
-use super::runs::{cancel_going, drop_in_parts, forget_in_parts};
+use super::runs::cancel_going;
 use super::{CONNECTIONS_MAX, ConnectionPlace, platform, require, unlisted, visible};
 use super::{hooks, schedule};
 use crate::app::App;
@@ -213,7 +214,7 @@ pub async fn delete_connection(
 async fn going(app: &App, of: &StoredConnection) -> Result<Option<ConnectionRun>, ApiError> {
     let going = runs::going(&mut app.store.read().await?, of.org, of.id).await?;
     if let Some(run) = &going {
-        forget_in_parts(app, run).await?;
+        forget_in_parts(&app.store, run).await?;
     }
     Ok(going)
 }
@@ -222,7 +223,7 @@ async fn going(app: &App, of: &StoredConnection) -> Result<Option<ConnectionRun>
 async fn ended(app: &App, run: Option<ConnectionRun>, now: Millis) -> Result<(), ApiError> {
     let Some(run) = run else { return Ok(()) };
     app.callbacks.wake();
-    drop_in_parts(app, &run, now).await
+    Ok(drop_in_parts(&app.store, &run, now).await?)
 }
 
 /// Tries a connection's credentials at the platform.

@@ -2,7 +2,7 @@
 
 use probity_account::connections::{
     Aggressiveness, ConnectionAction, ConnectionSettings, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, TAG_CHARS_MAX,
-    tag_text,
+    UNCONFIRMED_CONTACTS_MAX, tag_text,
 };
 use probity_account::name;
 use probity_account::overrides::IgnorableReason;
@@ -21,6 +21,8 @@ pub(super) struct ConnectionSettingsChange {
     aggressiveness: Option<Aggressiveness>,
     checks: Vec<(IgnorableReason, bool)>,
     manual_mode: Option<bool>,
+    unconfirmed_contacts: Option<i64>,
+    unconfirmed_percent: Option<i64>,
     autofloss: Option<bool>,
     decay_protection: Option<bool>,
     decay_days: Option<i64>,
@@ -58,7 +60,14 @@ impl ConnectionSettingsChange {
             manual_mode: patch.manual_mode,
             autofloss: patch.autofloss,
             decay_protection: patch.decay_protection,
-            decay_days: patch.decay_days.map(decay_days).transpose()?,
+            unconfirmed_contacts: whole(
+                "unconfirmed_contacts",
+                patch.unconfirmed_contacts,
+                0,
+                UNCONFIRMED_CONTACTS_MAX,
+            )?,
+            unconfirmed_percent: whole("unconfirmed_percent", patch.unconfirmed_percent, 0, 100)?,
+            decay_days: whole("decay_days", patch.decay_days, DECAY_DAYS_MIN, DECAY_DAYS_MAX)?,
             instafloss: patch.instafloss,
             action: action(patch.action, file)?,
             tag: patch.tag.as_deref().map(tag).transpose()?,
@@ -76,6 +85,8 @@ impl ConnectionSettingsChange {
             to.set_check(*gate, *is_open);
         }
         to.manual_mode = self.manual_mode.unwrap_or(to.manual_mode);
+        to.unconfirmed_contacts = self.unconfirmed_contacts.unwrap_or(to.unconfirmed_contacts);
+        to.unconfirmed_percent = self.unconfirmed_percent.unwrap_or(to.unconfirmed_percent);
         to.autofloss = self.autofloss.unwrap_or(to.autofloss);
         to.decay_protection = self.decay_protection.unwrap_or(to.decay_protection);
         to.decay_days = self.decay_days.unwrap_or(to.decay_days);
@@ -123,9 +134,9 @@ fn action(asked: PatchField<ConnectionAction>, file: &ConnectorFile) -> Result<P
     })
 }
 
-fn decay_days(days: Whole) -> Result<i64, ApiError> {
-    let bound = |days: i64| u32::try_from(days).unwrap_or(u32::MAX);
-    days.within("decay_days", bound(DECAY_DAYS_MIN), bound(DECAY_DAYS_MAX), "")
+fn whole(name: &'static str, given: Option<Whole>, least: i64, most: i64) -> Result<Option<i64>, ApiError> {
+    let bound = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    given.map(|number| number.within(name, bound(least), bound(most), "")).transpose()
 }
 
 fn tag(text: &str) -> Result<String, ApiError> {

@@ -5,6 +5,7 @@
 use probity_account::connections::RunCause;
 use probity_account::id::JobId;
 use probity_backend::connections::rows::contact_rows;
+use probity_backend::connections::runs::parts::{drop_in_parts, forget_in_parts};
 use probity_backend::jobs::announce;
 use probity_connectors::ConnectorFile;
 use probity_contract::asked_page::AskedPage;
@@ -20,10 +21,9 @@ use probity_store::activity::events::{AccountChange, ChangedRun, ConnectionEvent
 use probity_store::activity::timeline::newest_events;
 use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::connections::contacts;
-use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, RunState, STARTED_BY_KEY};
+use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, STARTED_BY_KEY};
 use probity_store::jobs::NewJob;
-use probity_store::{Conn, ScopedFutureExt as _, StoreError, Tx, work};
+use probity_store::{Conn, StoreError, Tx, work};
 
 use super::{ConnectionPlace, stored_job, unlisted, visible};
 use crate::app::App;
@@ -35,8 +35,6 @@ use crate::callers::once::Once;
 const EXAMPLES: i64 = 20;
 /// Maximum number of events at the moment of a confirmation.
 const AT_ONCE: i64 = 100;
-/// Contacts of a large run that are handled in one transaction when it is canceled.
-const PART: i64 = 5_000;
 
 pub async fn start_run(
     app: &App,
@@ -260,25 +258,6 @@ fn unconfirmed(outcome: &Confirmation) -> ApiError {
     })
 }
 
-/// Takes back, in parts, what a run without verdicts has noted of its contacts, before it is canceled. If it goes on instead, it
-/// verifies these contacts again.
-pub(super) async fn forget_in_parts(app: &App, run: &ConnectionRun) -> Result<(), ApiError> {
-    if run.rows <= PART || !matches!(run.state, RunState::Reading | RunState::Verifying) {
-        return Ok(());
-    }
-    let mut after = Some(Vec::new());
-    while let Some(last) = after {
-        after = app.store.write_bulk(|tx| contacts::forget_part(tx, run, &last, PART).scope_boxed()).await?;
-    }
-    Ok(())
-}
-
-/// Ignores, in parts, the open actions that a run still has after it was canceled.
-pub(super) async fn drop_in_parts(app: &App, run: &ConnectionRun, now: Millis) -> Result<(), ApiError> {
-    while app.store.write_bulk(|tx| runs::drop_more(tx, (run.org, run.job), now).scope_boxed()).await? {}
-    Ok(())
-}
-
 /// Cancels the run in progress of a connection that is not locked yet, as [`cancel_run`] does.
 pub(super) async fn cancel_going(tx: &mut Tx, of: &StoredConnection, why: &str, now: Millis) -> Result<(), StoreError> {
     let end = runs::cancel_going(tx, (of.org, of.id), why, now).await?;
@@ -301,7 +280,7 @@ pub async fn cancel_run(
     let run = runs::by_id(&mut conn, of.org, of.id, id).await?;
     drop(conn);
     let now = app.now();
-    forget_in_parts(app, &run).await?;
+    forget_in_parts(&app.store, &run).await?;
     let cancelled = app.store.write_bulk(work!(|tx| {
         let before = RunActions::of(&actions::counts(tx, of.org, run.job).await?);
         if let Some(end) = runs::cancel(tx, (of.org, of.id, id), now).await? {
@@ -315,6 +294,6 @@ pub async fn cancel_run(
     }));
     let shown = cancelled.await?;
     app.callbacks.wake();
-    drop_in_parts(app, &run, now).await?;
+    drop_in_parts(&app.store, &run, now).await?;
     Ok(shown)
 }

@@ -18,7 +18,7 @@ const PRESETS = {
 /** Reasons that every connection acts upon. */
 const ALWAYS = ["invalid", "illegitimate"];
 const STRICTNESS = ["normal", "aggressive", "custom"];
-const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "tag", "field", "fix_typos", "lists"];
+const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "unconfirmed_contacts", "unconfirmed_percent", "tag", "field", "fix_typos", "lists"];
 
 const preset = (name) => Object.fromEntries(CHECKS.map((check) => [check, PRESETS[name].includes(check)]));
 
@@ -61,6 +61,7 @@ function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) 
   const strict = (name) => edit(name === "custom" ? { aggressiveness: name } : { aggressiveness: name, checks: preset(name) });
   const check = (/** @type {string} */ name) => html`<${Check} key=${name} label=${reason(reasonOf(name))} checked=${now.checks[name]} hint=${reasons?.[reasonOf(name)] > 0 && number(reasons[reasonOf(name)])}
     set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
+  const whole = (/** @type {string} */ name) => ({ value: String(now[name]), set: (/** @type {string} */ text) => edit({ [name]: Number(text) }) });
   return html`
     <${Choice} label=${t("action")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
     ${now.action === "update_tags" && html`<${Field} label=${t("lists.tag")} hint=${t("connections.tag_hint")} ...${bind("tag")} required maxlength="60" spellcheck=${false} />`}
@@ -69,6 +70,10 @@ function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) 
     <${Group} label=${t("connections.checks")} hint=${t("connections.checks_hint")}><div class="gates">${CHECKS.map(check)}</div><//>
     <${Group} label=${t("connections.care")}>
       <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} ...${tick("manual_mode")} />
+      ${!now.manual_mode && html`<div class="pair">
+        <${Field} label=${t("connections.unconfirmed_contacts")} type="number" min="0" max="1000" inputmode="numeric" required ...${whole("unconfirmed_contacts")} />
+        <${Field} label=${t("connections.unconfirmed_percent")} type="number" min="0" max="100" inputmode="numeric" required ...${whole("unconfirmed_percent")} />
+        </div><p class="quiet small">${t("connections.unconfirmed_hint")}</p>`}
       ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} ...${tick("fix_typos")} />`}
     <//>
     ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} ...${bind("lists")} />`}`;

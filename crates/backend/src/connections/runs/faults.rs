@@ -145,6 +145,7 @@ impl HeldRun<'_> {
         };
         let lost =
             StoredConnection { disconnected: Some((now, Disconnection::Credential)), ..account.connection.clone() };
+        self.take_back().await?;
         let ended = self.runs.store.write_bulk(work!(|tx| {
             // First: the end of a run changes the schedule, which is locked after its connection.
             let is_news = connection::disconnect(tx, org, id, now).await?;
@@ -163,7 +164,7 @@ impl HeldRun<'_> {
         }));
         let end = ended.await?;
         self.runs.callbacks.wake();
-        Ok(self.failed(&end, fault))
+        self.failed(&end, fault).await
     }
 }
 

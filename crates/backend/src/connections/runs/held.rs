@@ -12,6 +12,7 @@ use probity_store::connections::runs::{
 use probity_store::{ScopedFutureExt as _, StoreError, Tx};
 use tokio_util::sync::CancellationToken;
 
+use super::parts::{drop_in_parts, forget_in_parts};
 use super::{REST, Runs, acting, reading, verifying};
 use crate::jobs::announce;
 
@@ -180,8 +181,9 @@ impl HeldRun<'_> {
     /// Ends a run that cannot continue.
     async fn fail(&self, fault: &str) -> Result<RunStep, RunStop> {
         let now = self.now();
+        self.take_back().await?;
         let ended = self.runs.store.write_bulk(|tx| self.end(tx, fault, now).scope_boxed());
-        Ok(self.failed(&ended.await?, fault))
+        self.failed(&ended.await?, fault).await
     }
 
     /// Ends the run in a transaction.
@@ -194,12 +196,20 @@ impl HeldRun<'_> {
         Ok(end)
     }
 
-    /// Reports the end of the run once it is stored.
-    pub(super) fn failed(&self, end: &RunEnd, fault: &str) -> RunStep {
+    /// Takes back what the run has noted of its contacts, before it ends.
+    pub(super) async fn take_back(&self) -> Result<(), RunStop> {
+        let stored = runs::by_job(&mut self.runs.store.read().await?, self.run.org, self.run.job).await?;
+        let Some(run) = stored.filter(|run| run.state == self.run.state) else { return Ok(()) };
+        Ok(forget_in_parts(&self.runs.store, &run).await?)
+    }
+
+    /// Reports the end of the run once it is stored, and ignores its open actions.
+    pub(super) async fn failed(&self, end: &RunEnd, fault: &str) -> Result<RunStep, RunStop> {
         tracing::warn!(run = %self.run.id, fault, "a run failed");
         if end.closed.is_some() {
             self.runs.callbacks.wake();
         }
-        RunStep::Moved
+        drop_in_parts(&self.runs.store, &end.run, self.now()).await?;
+        Ok(RunStep::Moved)
     }
 }

@@ -34,6 +34,8 @@ const OVERLAP_MS: i64 = 24 * 3_600_000;
 const LOOK_MS: i64 = 1_000;
 /// Mean number of contacts with the same address from which on a platform is taken to repeat itself, without credits for each.
 const ROWS_OF_ADDRESS_MAX: i64 = 10;
+/// Maximum number of contacts of a test connection, which needs no credits.
+const TEST_CONTACTS_MAX: i64 = 1_000_000;
 
 /// Reads from a position on, or from the start.
 pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Result<RunStep, RunStop> {
@@ -123,6 +125,9 @@ impl ReadPages<'_> {
         let (held, org) = (self.held, self.held.run.org);
         let mut conn = held.runs.store.read().await?;
         let rows = runs::by_job(&mut conn, org, held.run.job).await?.map_or(0, |run| run.rows);
+        if held.test && rows > TEST_CONTACTS_MAX {
+            return Err(RunStop::Unable(format!("a test connection reads at most {TEST_CONTACTS_MAX} contacts")));
+        }
         if held.test || rows < self.counted_to || covers(held, &mut conn, rows).await? {
             return Ok(());
         }

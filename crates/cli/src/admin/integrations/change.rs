@@ -40,6 +40,12 @@ pub(crate) struct ConnectionChangeArgs {
     /// Whether every action needs approval
     #[arg(long, value_name = "on|off", value_parser = switch())]
     pub manual_mode: Option<bool>,
+    /// Number of contacts that automatic runs may change without confirmation, 0 to 1000
+    #[arg(long, value_name = "CONTACTS")]
+    pub unconfirmed_contacts: Option<u32>,
+    /// Percentage of the contacts that they may change, if that is more, 0 to 100
+    #[arg(long, value_name = "PERCENT")]
+    pub unconfirmed_percent: Option<u32>,
     /// Whether new contacts are verified every night
     #[arg(long, value_name = "on|off", value_parser = switch())]
     pub autofloss: Option<bool>,
@@ -93,6 +99,8 @@ pub(in crate::admin) fn read_change(args: &ConnectionChangeArgs) -> Result<Value
         ("aggressiveness", said(args.aggressiveness.as_ref())),
         ("checks", read_checks(args)?),
         ("manual_mode", said(args.manual_mode)),
+        ("unconfirmed_contacts", said(args.unconfirmed_contacts)),
+        ("unconfirmed_percent", said(args.unconfirmed_percent)),
         ("autofloss", said(args.autofloss)),
         ("decay_protection", said(args.decay_protection)),
         ("decay_days", said(args.decay_days)),

@@ -69,6 +69,8 @@ const ONE: &[AnswerColumn] = &[
         format!("invalid, illegitimate, blacklisted{}{more}", if more.is_empty() { "" } else { ", " })
     }),
     at("manual mode", "/settings/manual_mode"),
+    at("changed without confirmation", "/settings/unconfirmed_contacts"),
+    at("or percent", "/settings/unconfirmed_percent"),
     at("corrects typos", "/settings/fix_typos"),
     at("autofloss", "/settings/autofloss"),
     at("decay protection", "/settings/decay_protection"),

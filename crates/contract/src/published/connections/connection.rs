@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::checks::ConnectionChecks;
 use super::credentials::EnteredCredentials;
 use super::names::{action_or_null, aggressiveness, connection_name, platform_type};
-use super::patch::{decay_days, field_name, list_ids, tag_template};
+use super::patch::{decay_days, field_name, list_ids, tag_template, unconfirmed_contacts, unconfirmed_percent};
 use crate::merge_patch::given;
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -73,6 +73,10 @@ pub struct ConnectionSettingsShown {
     pub aggressiveness: Aggressiveness,
     /// Whether every action waits until a person confirms it.
     pub manual_mode: bool,
+    #[schema(schema_with = unconfirmed_contacts)]
+    pub unconfirmed_contacts: i64,
+    #[schema(schema_with = unconfirmed_percent)]
+    pub unconfirmed_percent: i64,
     /// Whether new contacts are verified every night.
     pub autofloss: bool,
     /// Whether all contacts are verified again, a share every night.
@@ -107,6 +111,8 @@ impl ConnectionSettingsShown {
         Self {
             aggressiveness: settings.aggressiveness,
             manual_mode: settings.manual_mode,
+            unconfirmed_contacts: settings.unconfirmed_contacts,
+            unconfirmed_percent: settings.unconfirmed_percent,
             autofloss: settings.autofloss,
             decay_protection: settings.decay_protection,
             decay_days: settings.decay_days,

@@ -1,7 +1,8 @@
 //! Changes of a connection.
 
 use probity_account::connections::{
-    Aggressiveness, ConnectionAction, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, TAG_CHARS_MAX,
+    Aggressiveness, ConnectionAction, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, TAG_CHARS_MAX, UNCONFIRMED_CONTACTS,
+    UNCONFIRMED_CONTACTS_MAX, UNCONFIRMED_PERCENT,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -37,6 +38,12 @@ pub struct ConnectionPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false)]
     pub manual_mode: Option<bool>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = unconfirmed_contacts, required = false)]
+    pub unconfirmed_contacts: Option<Whole>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = unconfirmed_percent, required = false)]
+    pub unconfirmed_percent: Option<Whole>,
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = aggressiveness, required = false)]
     pub aggressiveness: Option<Aggressiveness>,
@@ -96,6 +103,19 @@ schema::schemas! {
         .description(Some("Days within which decay protection verifies every contact again. Other periods than 30 days need \
             the entitlement `decay_custom`."))
         .examples([DECAY_DAYS]);
+    pub(super) unconfirmed_contacts: ObjectBuilder = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(UNCONFIRMED_CONTACTS_MAX))
+        .description(Some("How many contacts runs that no person started may unsubscribe, delete or correct without \
+            confirmation. They may change this many, or `unconfirmed_percent` if that is more."))
+        .examples([UNCONFIRMED_CONTACTS]);
+    pub(super) unconfirmed_percent: ObjectBuilder = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(100))
+        .description(Some("Percentage of the contacts that such runs may change without confirmation."))
+        .examples([UNCONFIRMED_PERCENT]);
     pub(super) list_ids: ArrayBuilder = {
         let id = ObjectBuilder::new()
             .schema_type(Type::String)

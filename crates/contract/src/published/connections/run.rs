@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_account::connections::{BrakeCount, BrakeReason, ContactAction, RunCause, allowed_unasked};
+use probity_account::connections::{
+    BrakeCount, BrakeReason, ConnectionSettings, ContactAction, RunCause, UnconfirmedLimit,
+};
 use probity_account::id::{ConnId, JobId};
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{ActionCount, ActionState, RowAction};
@@ -130,7 +132,7 @@ impl RunShown {
     /// Builds the response for a run from its counted actions.
     pub fn of(run: ConnectionRun, counts: &[ActionCount], now: probity_mail::time::Millis) -> Self {
         let brake = run.brake.filter(|_| run.state == RunState::NeedsConfirmation);
-        let held_reason = brake.map(|brake| held_reason(brake, run.rows, run.together, counts));
+        let held_reason = brake.map(|brake| held_reason(brake, &run, counts));
         let waits = run.state.is_going() && run.state != RunState::Verifying && run.next_at > now;
         Self {
             id: run.id,
@@ -155,9 +157,9 @@ impl RunShown {
 }
 
 /// Returns why a run waits, with the number of planned actions to confirm. For too many actions, returns the number that the
-/// brake counted, because a smaller one would not have been held. `together` is the count with earlier runs, if only that was too
-/// high.
-fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, counts: &[ActionCount]) -> String {
+/// brake counted, because a smaller one would not have been held.
+fn held_reason(brake: BrakeReason, run: &ConnectionRun, counts: &[ActionCount]) -> String {
+    let contacts = run.rows;
     let sum =
         |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();
     let all: i64 = sum(|count| count.state == ActionState::Planned);
@@ -170,21 +172,24 @@ fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, 
             )
         }
         BrakeReason::TooMany => {
-            too_many(BrakeCount { contacts, destructive: sum(|count| count.kind.is_destructive()) }, together)
+            let own = BrakeCount { contacts, destructive: sum(|count| count.kind.is_destructive()) };
+            let settings: ConnectionSettings = serde_json::from_str(&run.settings).unwrap_or_default();
+            too_many(own, run.together, settings.unconfirmed_limit())
         }
     }
 }
 
-fn too_many(own: BrakeCount, together: Option<BrakeCount>) -> String {
+/// `together` is the count with earlier runs, if only that was too high.
+fn too_many(own: BrakeCount, together: Option<BrakeCount>, limit: UnconfirmedLimit) -> String {
     let begin = format!("{} of {} contacts would be unsubscribed, deleted or corrected", own.destructive, own.contacts);
     let Some(BrakeCount { contacts, destructive }) = together else {
-        if !own.is_too_many() {
+        if !limit.is_exceeded(own) {
             return format!("{begin}; no other contact of the connection would be left");
         }
-        let allowed = allowed_unasked(own.contacts);
+        let allowed = limit.of(own.contacts);
         return format!("{begin}; a run that no person started may change {allowed} without confirmation");
     };
-    let allowed = allowed_unasked(contacts);
+    let allowed = limit.of(contacts);
     format!(
         "{begin}, {destructive} of {contacts} counted with earlier runs that nobody confirmed; together, they may change \
          {allowed} without confirmation"
@@ -352,6 +357,10 @@ mod tests {
         assert_eq!(failed.fault.as_deref(), Some(fault));
     }
 
+    fn run_of(rows: i64, together: Option<BrakeCount>) -> ConnectionRun {
+        ConnectionRun { rows, together, ..reading(NOW, "") }
+    }
+
     #[test]
     fn a_run_that_is_held_says_why_with_its_numbers() {
         let count = |kind, actions| ActionCount { kind, reason: Reason::Invalid, state: ActionState::Planned, actions };
@@ -359,10 +368,10 @@ mod tests {
         let mut counts = vec![count(ContactAction::Delete, 130), count(ContactAction::UpdateTags, 7)];
         // Decisions of a review are no longer planned.
         counts.extend([decided(ActionState::Ignored), decided(ActionState::Done)]);
-        let reason = held_reason(BrakeReason::TooMany, 1_000, None, &counts);
+        let reason = held_reason(BrakeReason::TooMany, &run_of(1_000, None), &counts);
         assert!(reason.starts_with("134 of 1000 contacts") && reason.contains("may change 100 "), "{reason}");
         for brake in [BrakeReason::Dry, BrakeReason::ManualMode, BrakeReason::First] {
-            let reason = held_reason(brake, 1_000, None, &counts);
+            let reason = held_reason(brake, &run_of(1_000, None), &counts);
             assert!(reason.contains("137 actions") && reason.contains("1000 contacts"), "{reason}");
         }
     }
@@ -374,10 +383,15 @@ mod tests {
         let together = Some(BrakeCount { contacts: 134, destructive: 30 });
         let expected = "10 of 100 contacts would be unsubscribed, deleted or corrected, 30 of 134 counted with earlier runs that \
                         nobody confirmed; together, they may change 13 without confirmation";
-        assert_eq!(held_reason(BrakeReason::TooMany, 100, together, &counts), expected);
+        assert_eq!(held_reason(BrakeReason::TooMany, &run_of(100, together), &counts), expected);
         let expected = "10 of 100 contacts would be unsubscribed, deleted or corrected; no other contact of the connection would be \
                         left";
-        assert_eq!(held_reason(BrakeReason::TooMany, 100, None, &counts), expected);
+        assert_eq!(held_reason(BrakeReason::TooMany, &run_of(100, None), &counts), expected);
+        let settings =
+            ConnectionSettings { unconfirmed_contacts: 1, unconfirmed_percent: 2, ..ConnectionSettings::default() };
+        let chosen = ConnectionRun { settings: serde_json::to_string(&settings).unwrap(), ..run_of(100, None) };
+        let reason = held_reason(BrakeReason::TooMany, &chosen, &counts);
+        assert!(reason.ends_with("a run that no person started may change 2 without confirmation"), "{reason}");
     }
 
     #[test]

@@ -114,6 +114,57 @@ async fn a_list_is_not_emptied_without_a_person_however_short_it_is() {
 
 #[tokio::test]
 #[ignore = "thorough"]
+async fn contacts_that_have_left_are_none_that_remain() {
+    with_contacts(&[NOBODIES[0], "user1@honest-mail.com", "user2@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        customer.whole_run().await;
+        acme.remove(3);
+        acme.rename(2, NOBODIES[1]);
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "needs_confirmation").await;
+        assert_eq!((&run["held_by"], acme.ids()), (&json!("too_many_actions"), vec![2]), "{run:#}");
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_customer_chooses_how_much_runs_may_change_by_themselves() {
+    with_contacts(&NOBODIES[..1], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
+        for (id, email) in [(2, "user2@honest-mail.com"), (3, "user3@honest-mail.com")] {
+            acme.add(id, email, &[("news", "active")]);
+        }
+        customer.patch(json!({ "unconfirmed_contacts": 0, "unconfirmed_percent": 0 })).await;
+        customer.whole_run().await;
+        acme.add(4, NOBODIES[1], &[("news", "active")]);
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "needs_confirmation").await;
+        assert_eq!(run["held_by"], "too_many_actions", "{run:#}");
+        assert!(run["held_reason"].as_str().unwrap().contains("may change 0 without"), "{run:#}");
+        customer.confirm(&id, 1).await.ok(200);
+        customer.until(&id, "finished").await;
+        // More than was confirmed: a person sees the first run.
+        customer.patch(json!({ "unconfirmed_percent": 50 })).await;
+        acme.add(5, NOBODIES[2], &[("news", "active")]);
+        let id = customer.start(false).await;
+        assert_eq!(customer.until(&id, "needs_confirmation").await["held_by"], "first_run");
+        customer.confirm(&id, 1).await.ok(200);
+        customer.until(&id, "finished").await;
+        acme.add(6, NOBODIES[3], &[("news", "active")]);
+        let id = customer.start(false).await;
+        assert_eq!(actions(&customer.until(&id, "finished").await), [1, 0, 0]);
+        for wrong in [json!({ "unconfirmed_contacts": 1_001 }), json!({ "unconfirmed_percent": 101 })] {
+            app.send(Call::new("PATCH", customer.path.clone()).json(&wrong).key(&customer.key))
+                .await
+                .error(400, "invalid_request");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
 async fn rules_by_which_runs_act_on_more_contacts_wait_for_a_person() {
     let rule = |keyword: &str| json!({ "rules": [{ "keyword": keyword, "applies_to": { "email": true } }] });
     for kind in ["blacklist", "whitelist"] {

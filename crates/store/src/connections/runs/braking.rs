@@ -3,7 +3,7 @@
 //! Earlier runs count since the last one that was held for their sum and then confirmed, because that confirmation covered them.
 
 use probity_account::connections::{
-    BrakeCount, BrakeReason, ConnectionSettings, RunFacts, UnaskedRuns, brake, together_ms,
+    BrakeCount, BrakeReason, ConnectionSettings, RunCause, RunFacts, UnaskedRuns, brake, together_ms,
 };
 
 use super::ending::Standing;
@@ -51,19 +51,22 @@ pub(super) async fn held_by(
     destructive: i64,
 ) -> Result<Option<BrakeReason>> {
     let settings = settings_of(run)?;
+    let limit = settings.unconfirmed_limit();
     let own = BrakeCount { contacts: run.rows, destructive };
     let facts = RunFacts {
         is_dry: run.is_dry || of.test,
         is_trusted: of.trusted,
         manual_mode: settings.manual_mode,
         is_watched: is_watched(tx, run).await?,
-        is_whole: destructive > 0 && left(tx, run, destructive + 1).await? <= destructive,
+        is_whole: destructive > 0 && is_whole(tx, run, destructive).await?,
         own,
         together: earlier(tx, run, together_ms(settings.decay_days)).await?.with(own, run.pick == ContactPick::All),
+        limit,
     };
     let held_by = brake(facts);
     let unasked = (held_by.is_none() && !facts.is_watched).then_some(1_i64);
-    let is_by_sum = held_by == Some(BrakeReason::TooMany) && !own.is_too_many() && facts.together.is_too_many();
+    let is_by_sum =
+        held_by == Some(BrakeReason::TooMany) && !limit.is_exceeded(own) && limit.is_exceeded(facts.together);
     let together = Some(facts.together).filter(|_| is_by_sum && !facts.is_whole);
     let (contacts, actions) = together.map(|count| (count.contacts, count.destructive)).unzip();
     tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions]).await?;
@@ -79,9 +82,14 @@ async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
     Ok(job.started_by.as_deref() != Some(STARTED_BY_KEY))
 }
 
-/// Counts the contacts that the connection has, as far as runs have read them, up to a number.
-async fn left(tx: &mut Tx, run: &ConnectionRun, at_most: i64) -> Result<i64> {
-    tx.one(&LEFT, args!(run => org, connection; at_most)).await
+/// Returns whether this many actions would leave no other contact: of those that a run over all contacts has met, or of those that
+/// runs have ever read. The latter may have left the platform.
+async fn is_whole(tx: &mut Tx, run: &ConnectionRun, destructive: i64) -> Result<bool> {
+    if run.pick == ContactPick::All && run.cause != RunCause::Instafloss && run.rows <= destructive {
+        return Ok(true);
+    }
+    let known: i64 = tx.one(&LEFT, args!(run => org, connection; destructive + 1)).await?;
+    Ok(known <= destructive)
 }
 
 /// Counts what earlier runs did without confirmation.

@@ -41,7 +41,7 @@ pub struct RunEnd {
     pub closed: Option<ClosedJob>,
 }
 
-/// Open actions of a canceled run that are ignored in one transaction.
+/// Open actions of an ended run that are ignored in one transaction.
 const DROPPED_AT_ONCE: i64 = 5_000;
 
 /// Shown with a run all of whose planned actions are in doubt.
@@ -275,8 +275,8 @@ pub(crate) async fn finish_if_decided(tx: &mut Tx, run: &ConnectionRun, now: Mil
     set(tx, run, RunState::Finished, None, now).await
 }
 
-/// Ends a held run that cannot continue: contacts read so far are discarded, and planned actions ignored. Due actions are
-/// kept for a user to confirm again ([`put_back`]).
+/// Ends a held run that cannot continue: contacts read so far are discarded, and planned actions ignored, up to a number; the
+/// caller ignores the others ([`drop_more`]). Due actions are kept for a user to confirm again ([`put_back`]).
 pub async fn fail(tx: &mut Tx, fence: &RunFence, fault: &str, now: Millis) -> Result<RunEnd> {
     let locked = jobs::lock(tx, fence.org, fence.job).await?;
     let run = lock_held(tx, fence).await?;
@@ -290,7 +290,7 @@ pub async fn fail(tx: &mut Tx, fence: &RunFence, fault: &str, now: Millis) -> Re
         _ => {
             let to = if locked.state == JobState::Cancelled { RunState::Cancelled } else { RunState::Failed };
             set(tx, &run, to, Some(fault), now).await?;
-            actions::drop_open(tx, run.org, run.job, now).await?;
+            actions::drop_some(tx, (run.org, run.job), now, DROPPED_AT_ONCE).await?;
             (to, jobs::force_stop(tx, run.org, run.job, now).await?)
         }
     };
@@ -363,11 +363,13 @@ async fn cancel_because(
     Ok(Some(RunEnd { run: ConnectionRun { state: RunState::Cancelled, ..run }, closed }))
 }
 
-/// Ignores more of a canceled run's open actions. Returns whether others may be left.
+/// Ignores more of the open actions of a run that was canceled or has failed. Returns whether others may be left.
 pub async fn drop_more(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis) -> Result<bool> {
     let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
     match run {
-        Some(run) if run.state == RunState::Cancelled => actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await,
+        Some(run) if matches!(run.state, RunState::Cancelled | RunState::Failed) => {
+            actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await
+        }
         _ => Ok(false),
     }
 }

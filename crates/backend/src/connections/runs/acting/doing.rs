@@ -22,6 +22,8 @@ use crate::connections::runs::held::{HeldRun, RunStop};
 
 /// Consecutive requests that the platform rejects as invalid, after which the run waits for a user.
 const REJECTED_MAX: usize = 5;
+/// Consecutive failed calls after which the contact of the next one is suspected, and others are tried.
+const SUSPECTED_AFTER: i64 = 3;
 /// Outcomes settled at a time, unless fewer remain or they have waited for some time.
 const SETTLED_MAX: usize = 20;
 
@@ -42,6 +44,9 @@ pub(super) struct Doing<'a> {
     /// Number of lists in which a contact still needs an action, by its index in the slice.
     open: BTreeMap<usize, usize>,
     rejected: Rejections,
+    /// Contact that the platform failed to handle several times, by its index in the slice. The next contact shows which of them is to
+    /// blame.
+    suspect: Option<(usize, Fault)>,
 }
 
 /// Consecutive requests that the platform rejected as invalid. Contacts may be readable where none can be changed, and the other way
@@ -58,7 +63,7 @@ impl<'a> Doing<'a> {
         let Carried { memory, unsettled } = carried;
         unsettled.begin_slice();
         let (open, rejected) = (BTreeMap::new(), Rejections::default());
-        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open, rejected }
+        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open, rejected, suspect: None }
     }
 
     /// Performs all actions. Returns false if something has changed meanwhile.
@@ -78,7 +83,11 @@ impl<'a> Doing<'a> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        match self.suspect.take() {
+            // No other contact has shown that the platform works.
+            Some((_, fault)) => Err(RunStop::Call(fault, self.account.access.token_version)),
+            None => Ok(true),
+        }
     }
 
     /// Settles the contacts without an action.
@@ -210,6 +219,7 @@ impl<'a> Doing<'a> {
                 // What is looked up first may be allowed to credentials that may change nothing.
                 if !settled.is_empty() {
                     self.held.succeed();
+                    self.blame();
                 }
                 self.take(all, places, settled);
                 Ok(None)
@@ -224,8 +234,31 @@ impl<'a> Doing<'a> {
                 }
                 None => Ok(Some(fault)),
             },
+            Err(fault) if self.may_be_the_contact(&fault) => match acting.leave_out(&fault.message) {
+                Some(index) => {
+                    places.retain(|place| *place != all[index]);
+                    self.suspect = Some((all[index], fault));
+                    Ok(None)
+                }
+                None if acting.narrow() => Ok(None),
+                None => Ok(Some(fault)),
+            },
             Err(fault) => Ok(Some(fault)),
         }
+    }
+
+    /// Returns whether a failure of the platform may be due to the contact: it has repeated itself.
+    fn may_be_the_contact(&self, fault: &Fault) -> bool {
+        let is_error = fault.class == ErrorClass::Transient && fault.status >= 500;
+        is_error && self.suspect.is_none() && self.held.failures() >= SUSPECTED_AFTER
+    }
+
+    /// Gives up the suspected contact, because the platform has handled another one.
+    fn blame(&mut self) {
+        let Some((place, fault)) = self.suspect.take() else { return };
+        self.open.remove(&place);
+        let end = (ActionState::Refused, Some(fault.message));
+        self.unsettled.close(&self.slice.contacts[place], end, self.held.now());
     }
 
     /// Processes a request about no single contact that is rejected as invalid, such as one for a tag. Contacts that share it are

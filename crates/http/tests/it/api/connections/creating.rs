@@ -44,7 +44,8 @@ async fn a_connection_is_made_and_shown_without_its_credentials() {
             "created_at": made["created_at"], "last_synced_at": null, "disconnected_at": null,
             "disconnected_reason": null,
             "settings": {
-                "aggressiveness": "normal", "manual_mode": false, "autofloss": false, "decay_protection": false, "decay_days": 30,
+                "aggressiveness": "normal", "manual_mode": false, "unconfirmed_contacts": 3, "unconfirmed_percent": 10,
+                "autofloss": false, "decay_protection": false, "decay_days": 30,
                 "instafloss": false, "action": null, "checks": checks, "tag": "probity-{status}", "field": "probity",
                 "fix_typos": false, "lists": [], "blacklist_count": 0, "whitelist_count": 0,
             },

@@ -16,8 +16,8 @@ use probity_store::jobs;
 use probity_store::{Result, ScopedFutureExt as _, Store, StoreError};
 
 use super::{
-    DELETE, GONE, LEASE_MS, cancel, claim, concluded, confirm, connected, contact, counts, is_lost, new_run, run_of,
-    start, store_page, trust,
+    DELETE, GONE, LEASE_MS, accept, cancel, claim, complete, concluded, confirm, connected, contact, counts, is_lost,
+    new_run, run_of, start, store_page, trust,
 };
 use crate::connections::{NOW, by_id, insert, nth};
 use crate::databases::for_each_database;
@@ -392,6 +392,27 @@ async fn a_large_run_is_canceled_in_parts() {
         assert_eq!(counts(&store, &run).await[&(DELETE, ActionState::Planned)], 500);
         let more = async || store.write(|tx| runs::drop_more(tx, (run.org, run.job), NOW).scope_boxed()).await.unwrap();
         assert!(!more().await);
+        assert_eq!(counts(&store, &run).await, BTreeMap::from([((DELETE, ActionState::Ignored), 5_500)]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_run_fails_in_parts() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        let run = start(&store, &new_run(&of, 1)).await.unwrap();
+        let claimed = claim(&store, NOW).await.unwrap();
+        let contacts: Vec<_> = (0..5_600).map(|n| contact(n, None)).collect();
+        store_page(&store, &claimed, &contacts, b"{}").await.unwrap();
+        assert!(accept(&store, &claimed).await.unwrap());
+        let planned: Vec<_> = (0..5_500).map(|idx| (idx, DELETE, GONE)).collect();
+        complete(&store, &run, 5_600, &planned).await;
+        let fence = claim(&store, NOW).await.unwrap().fence;
+        let failed = store.write(|tx| runs::fail(tx, &fence, "refused", NOW).scope_boxed()).await.unwrap();
+        assert_eq!(failed.run.state, RunState::Failed);
+        assert_eq!(counts(&store, &run).await[&(DELETE, ActionState::Planned)], 500);
+        assert!(!store.write(|tx| runs::drop_more(tx, (run.org, run.job), NOW).scope_boxed()).await.unwrap());
         assert_eq!(counts(&store, &run).await, BTreeMap::from([((DELETE, ActionState::Ignored), 5_500)]));
     })
     .await;
