@@ -39,6 +39,7 @@ async function hold(page, pattern) {
 async function typeInSettings(page) {
   await page.getByRole("link", { name: "Settings" }).click();
   await heading(page, "Settings");
+  await page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name: "Verdicts" }).click();
   await settled(page);
   const words = page.locator("main textarea").first();
   await words.fill("not saved yet");
@@ -47,7 +48,7 @@ async function typeInSettings(page) {
 
 /** Asserts that Settings is still open with the typed text. */
 async function stillThere(page, words) {
-  assert.match(page.url(), /#\/settings$/);
+  assert.match(page.url(), /#\/settings\?tab=results$/);
   assert.equal(await words.inputValue(), "not saved yet");
 }
 

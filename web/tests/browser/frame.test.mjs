@@ -48,7 +48,7 @@ test("contributors see what their role may change, in the navigation, in the pal
   await focused(field);
   for (const [sought, names] of /** @type {const} */ ([["lists", ["Lists"]], ["webhooks", []], ["team", []], ["API keys", []]])) {
     await field.fill(sought);
-    await becomes(() => page.getByRole("option").locator("span:first-child").allTextContents(), names);
+    await becomes(() => page.getByRole("option").locator("span:first-child").allTextContents(), [...names, `Find “${sought}” in lists`]);
   }
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");

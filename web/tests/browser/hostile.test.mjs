@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** Number of elements that no screen renders. */
 function foreign() {
-  const ours = (element) => element.closest(".brand, .meter, .length, svg.icon, svg.glyph, svg.strip, svg.donut, svg.curve, svg.done-ring, svg.spark") || (element.localName === "script" && element.src);
+  const ours = (element) => element.closest(".brand, .meter, .length, svg.icon, svg.glyph, svg.strip, svg.donut, svg.curve, svg.done-ring, svg.spark, svg.bars") || (element.localName === "script" && element.src);
   const found = document.querySelectorAll("script, iframe, object, embed, img, svg, math, base, template, body style, [onerror], [onload], [onfocus]");
   return [...found].filter((element) => !ours(element)).length;
 }
@@ -58,7 +58,7 @@ const FORMS = [
   ["a change of a webhook", () => `webhooks/${made.webhook}`, press("Change")],
   ["a change of a person", () => "team", (page) => page.getByRole("button", { name: /^Change/ }).first().click()],
   ["an erasure", () => "privacy"],
-  ...["general", "results", "suppressions", "sso"].map((tab) => /** @type {any} */ ([`settings: ${tab}`, () => `settings?tab=${tab}`])),
+  ...["general", "results", "suppressions"].map((tab) => /** @type {any} */ ([`settings: ${tab}`, () => `settings?tab=${tab}`])),
   ["account", () => "account"],
   ["documentation", () => "docs"],
 ];
