@@ -1148,7 +1148,7 @@ export default {
   "held.dry_run": "Probelauf. Nichts wurde geändert.",
   "held.manual_mode": "Sie wollten zuerst entscheiden. Nichts wurde geändert.",
   "held.first_run": "Der erste Lauf mit diesen Einstellungen und Regeln fragt, bevor er etwas tut. Nichts wurde geändert.",
-  "held.too_many_actions": "Automatische Läufe würden mehr als 10 % ihrer Kontakte ändern: Dieser fragt zuerst und hat nichts geändert.",
+  "held.too_many_actions": "Dieser Lauf würde mehr Kontakte ändern, als automatische Läufe dürfen, oder alle. Er wartet auf Ihre Entscheidung und hat nichts geändert.",
   "held.again": "Ein Teil der Aktionen wurde nicht ausgeführt. Über den Rest entscheiden Sie.",
   "ended.finished": "Abgeschlossen {at}.",
   "ended.failed": "Fehlgeschlagen {at}.",

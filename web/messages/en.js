@@ -1148,7 +1148,7 @@ export default {
   "held.dry_run": "Dry run. Nothing was changed.",
   "held.manual_mode": "You asked to decide first. Nothing was changed.",
   "held.first_run": "The first run with these settings and rules asks before it acts. Nothing was changed.",
-  "held.too_many_actions": "Automatic runs would change more than 10% of the contacts, so this run is waiting for your decision. Nothing was changed.",
+  "held.too_many_actions": "This run would change more contacts than automatic runs may, or all of them. It waits for your decision. Nothing was changed.",
   "held.again": "Some actions failed. You decide about the rest.",
   "ended.finished": "Completed {at}.",
   "ended.failed": "Failed {at}.",

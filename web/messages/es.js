@@ -1148,7 +1148,7 @@ export default {
   "held.dry_run": "Ejecución de prueba. No se ha cambiado nada.",
   "held.manual_mode": "Usted pidió decidir antes. No se ha cambiado nada.",
   "held.first_run": "La primera ejecución con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
-  "held.too_many_actions": "Las ejecuciones automáticas cambiarían más del 10 % de sus contactos: esta pregunta antes y no ha cambiado nada.",
+  "held.too_many_actions": "Esta ejecución cambiaría más contactos de los permitidos a las automáticas, o todos. Espera su decisión y no ha cambiado nada.",
   "held.again": "Parte de las acciones no se realizó. Usted decide sobre el resto.",
   "ended.finished": "Fin: {at}.",
   "ended.failed": "Error: {at}.",

@@ -1148,7 +1148,7 @@ export default {
   "held.dry_run": "Essai à blanc. Rien n’a été modifié.",
   "held.manual_mode": "Vous avez demandé à décider d’abord. Rien n’a été modifié.",
   "held.first_run": "La première exécution avec ces réglages et règles demande avant d’agir. Rien n’a été modifié.",
-  "held.too_many_actions": "Des exécutions automatiques changeraient plus de 10 % de leurs contacts : celle-ci demande d’abord et n’a rien modifié.",
+  "held.too_many_actions": "Cette exécution modifierait plus de contacts que ne le peuvent les exécutions automatiques, ou tous. Elle attend votre décision et n’a rien modifié.",
   "held.again": "Une partie des actions n’a pas abouti. Vous décidez du reste.",
   "ended.finished": "Fin : {at}.",
   "ended.failed": "Échec : {at}.",

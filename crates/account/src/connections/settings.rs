@@ -132,6 +132,12 @@ impl ConnectionSettings {
             || self.unconfirmed_percent > confirmed.unconfirmed_percent
     }
 
+    /// Applies the lower limits of other settings.
+    pub fn lower_limits(&mut self, others: &Self) {
+        self.unconfirmed_contacts = self.unconfirmed_contacts.min(others.unconfirmed_contacts);
+        self.unconfirmed_percent = self.unconfirmed_percent.min(others.unconfirmed_percent);
+    }
+
     /// Returns how many contacts runs may change without confirmation.
     pub fn unconfirmed_limit(&self) -> UnconfirmedLimit {
         UnconfirmedLimit { contacts: self.unconfirmed_contacts, percent: self.unconfirmed_percent }

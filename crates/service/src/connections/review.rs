@@ -120,9 +120,9 @@ pub async fn decide_review(
     for (run, decisions) in decisions {
         let run = runs::by_id(&mut conn, of.org, of.id, run).await?;
         let acts = decisions.values().any(|word| act_of(*word) == ReviewDecision::Act);
-        if acts && run.account_tag[..] != of.account_tag[..] {
-            let why =
-                "the connection has other credentials than the run; start another run, and decide about its actions";
+        if acts && (of.disconnected.is_some() || run.account_tag[..] != of.account_tag[..]) {
+            let why = "the connection is disconnected, or has other credentials than the run; start another run, and decide \
+                       about its actions";
             return Err(ApiError::conflict(why));
         }
         by_job.insert(run.job.0, decisions);

@@ -184,7 +184,7 @@ pub async fn confirm_run(
 ) -> Result<RunShown, ApiError> {
     let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let now = app.now();
-    let confirmed = app.store.write(work!(|tx| {
+    let confirmed = app.store.write_bulk(work!(|tx| {
         runs::end_poll(tx, of.org, of.id, now).await?;
         let outcome = runs::confirm(tx, (of.org, of.id, id), asked.actions.0, now).await?;
         if outcome != Confirmation::Confirmed {

@@ -178,8 +178,6 @@ statements! {
                     LIMIT $4) AS part ORDER BY idx DESC LIMIT 1";
     DROP_PART = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx <= $5 RETURNING kind, reason";
-    DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
-                 AND state IN ('planned', 'due')";
     [counting, review, settling]
 }
 
@@ -284,13 +282,6 @@ pub(crate) async fn make_due(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> 
 /// Counts the planned actions of a run that are in doubt, by kind and reason.
 pub(crate) async fn doubted(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Vec<(ContactAction, Reason, i64)>> {
     tx.all(&DOUBTED, args![org, job]).await
-}
-
-/// Ignores the planned and due actions of a locked run.
-pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
-    tx.execute(&DROP_OPEN, args![org, job, now]).await?;
-    counting::move_all(tx, org, job, ActionState::Planned, ActionState::Ignored).await?;
-    counting::move_all(tx, org, job, ActionState::Due, ActionState::Ignored).await
 }
 
 /// Ignores planned and due actions of a locked run, up to a number of each. Returns whether others may be left.

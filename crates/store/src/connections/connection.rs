@@ -252,7 +252,7 @@ pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     Ok(removed)
 }
 
-fn json(settings: &ConnectionSettings) -> Result<String> {
+pub(super) fn json(settings: &ConnectionSettings) -> Result<String> {
     serde_json::to_string(settings).map_err(damaged)
 }
 

@@ -33,7 +33,7 @@ pub use claiming::{ClaimedRun, RunFence, RunSetback, accept, any_due, claim, ext
 pub(crate) use claiming::{RunAdvance, advance, held};
 pub use ending::{
     Confirmation, RunEnd, any_old, cancel, cancel_going, conclude, confirm, drop_more, fail, finish_acting,
-    finish_empty, forget, of_banned, put_back,
+    finish_empty, forget, half_ended, of_banned, put_back,
 };
 pub(crate) use ending::{act, closed_job, finish_if_decided, is_acting, lock, purged};
 pub use polls::end_poll;

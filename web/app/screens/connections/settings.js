@@ -61,7 +61,7 @@ function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) 
   const strict = (name) => edit(name === "custom" ? { aggressiveness: name } : { aggressiveness: name, checks: preset(name) });
   const check = (/** @type {string} */ name) => html`<${Check} key=${name} label=${reason(reasonOf(name))} checked=${now.checks[name]} hint=${reasons?.[reasonOf(name)] > 0 && number(reasons[reasonOf(name)])}
     set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
-  const whole = (/** @type {string} */ name) => ({ value: String(now[name]), set: (/** @type {string} */ text) => edit({ [name]: Number(text) }) });
+  const whole = (/** @type {string} */ name) => ({ value: String(now[name]), set: (/** @type {string} */ text) => edit({ [name]: text && Number(text) }) });
   return html`
     <${Choice} label=${t("action")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
     ${now.action === "update_tags" && html`<${Field} label=${t("lists.tag")} hint=${t("connections.tag_hint")} ...${bind("tag")} required maxlength="60" spellcheck=${false} />`}

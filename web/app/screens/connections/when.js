@@ -31,7 +31,7 @@ function Kinds({ form: { now, edit, tick }, schedule }) {
   const hint = (name) => (name === "instafloss" ? schedule && t("connections.instafloss_hint", { n: minutes }) : t(`connections.${name}_hint`));
   return html`${KINDS.map((name) => html`<${Check} key=${name} label=${t(`connections.${name}`)} hint=${hint(name)} ...${tick(name)} />`)}
     ${now.decay_protection && html`<${Field} label=${t("connections.decay_days")} type="number" min="7" max="365" inputmode="numeric" required
-      value=${String(now.decay_days)} set=${(text) => edit({ decay_days: Number(text) })} />`}`;
+      value=${String(now.decay_days)} set=${(text) => edit({ decay_days: text && Number(text) })} />`}`;
 }
 
 /** @param {{ of: any }} props schedule */

@@ -72,9 +72,10 @@ pub(super) async fn work(runs: &Runs, claimed: ClaimedRun, ending: &Cancellation
     let ClaimedRun { fence, run, test, position } = claimed;
     let held = HeldRun { runs, fence, run, test, ending, succeeded: AtomicBool::new(false) };
     let done = held.go_on_while_held(position).await;
+    let failures = held.failures();
     let left = match done {
         Ok(RunStep::Moved) => Ok(()),
-        Ok(RunStep::At(at)) => runs.store.write(|tx| runs::leave(tx, &fence, at).scope_boxed()).await,
+        Ok(RunStep::At(at)) => runs.store.write(|tx| runs::leave(tx, &fence, at, failures).scope_boxed()).await,
         Ok(RunStep::After(setback)) => runs.store.write(|tx| runs::set_back(tx, &fence, &setback).scope_boxed()).await,
         Err(RunStop::Lost) => {
             tracing::info!(run = %held.run.id, "another node took over the run, or it was ended");
@@ -83,7 +84,7 @@ pub(super) async fn work(runs: &Runs, claimed: ClaimedRun, ending: &Cancellation
         Err(error) => {
             let at = runs.now() + i64::try_from(REST.as_millis()).unwrap_or(0);
             tracing::error!(%error, run = %held.run.id, "a run was interrupted; it will be claimed again");
-            runs.store.write(|tx| runs::leave(tx, &fence, at).scope_boxed()).await
+            runs.store.write(|tx| runs::leave(tx, &fence, at, failures).scope_boxed()).await
         }
     };
     if let Err(error) = left {

@@ -124,8 +124,9 @@ impl ReadPages<'_> {
     async fn check_credits(&mut self) -> Result<(), RunStop> {
         let (held, org) = (self.held, self.held.run.org);
         let mut conn = held.runs.store.read().await?;
-        let rows = runs::by_job(&mut conn, org, held.run.job).await?.map_or(0, |run| run.rows);
-        if held.test && rows > TEST_CONTACTS_MAX {
+        let run = runs::by_job(&mut conn, org, held.run.job).await?;
+        let (rows, contacts) = run.map_or((0, 0), |run| (run.rows, run.contacts));
+        if held.test && contacts > TEST_CONTACTS_MAX {
             return Err(RunStop::Unable(format!("a test connection reads at most {TEST_CONTACTS_MAX} contacts")));
         }
         if held.test || rows < self.counted_to || covers(held, &mut conn, rows).await? {

@@ -53,20 +53,23 @@ async fn a_path_that_is_not_there_is_no_missing_contact() {
 #[tokio::test]
 #[ignore = "thorough"]
 async fn a_contact_that_the_platform_fails_at_stops_no_other() {
-    let failing = ["GET /v1/contacts/2", "DELETE /v1/contacts/2"];
-    for request in failing {
+    for request in ["GET /v1/contacts/", "DELETE /v1/contacts/"] {
         with_contacts(&[ANN, NOBODY, "nobody3@honest-mail.com", "nobody4@honest-mail.com"], async |app, acme| {
             let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
             let id = customer.start(false).await;
             customer.until(&id, "needs_confirmation").await;
-            acme.fail(request, 500, 99);
+            // One after the other, as of a kind that the platform cannot handle.
+            for id in [2, 3] {
+                acme.fail(&format!("{request}{id}"), 500, 99);
+            }
             customer.confirm(&id, 3).await.ok(200);
             for _ in 0..10 {
                 pass(Duration::from_secs(20)).await;
             }
             let run = customer.until(&id, "finished").await;
-            assert_eq!((&run["actions"]["done"], &run["actions"]["failed"]), (&json!(2), &json!(1)), "{run:#}");
-            assert_eq!((acme.ids(), acme.asked(request).len()), (vec![1, 2], 4), "{request}");
+            assert_eq!((&run["actions"]["done"], &run["actions"]["failed"]), (&json!(1), &json!(2)), "{run:#}");
+            assert_eq!(acme.ids(), [1, 2, 3], "{request}");
+            assert_eq!(acme.asked(&format!("{request}3")).len(), 1, "the failure is known");
         })
         .await;
     }
@@ -82,7 +85,7 @@ async fn an_outage_is_no_contacts_fault() {
         acme.fail("GET /v1/contacts/", 503, 9);
         customer.confirm(&id, 2).await.ok(200);
         for _ in 0..40 {
-            pass(Duration::from_secs(60)).await;
+            pass(Duration::from_mins(1)).await;
         }
         let run = customer.until(&id, "finished").await;
         assert_eq!((&run["actions"]["done"], acme.ids()), (&json!(2), vec![1]), "{run:#}");

@@ -8,6 +8,7 @@ use probity_account::connections::{
 
 use super::ending::Standing;
 use super::{ConnectionRun, ContactPick, STARTED_BY_KEY};
+use crate::connections::connection::json;
 use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::jobs;
@@ -31,10 +32,12 @@ statements! {
     ACTIONS = concat!("SELECT CAST(COALESCE(SUM(c.actions), 0) AS BIGINT) AS n FROM connection_run r \
               JOIN contact_action_count c ON c.org_no = r.org_no AND c.job_no = r.job_no WHERE ", unasked!(),
               " AND c.kind IN ('unsubscribe', 'delete', 'fix') AND c.state IN ('due', 'done', 'gone', 'taken')");
-    // Up to a number of known contacts, without those that runs have removed.
+    // Up to a number of known contacts, without those that runs have removed, or that the last run over all contacts has not met.
     LEFT = "SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM contact_mark WHERE org_no = $1 AND connection_id = $2 \
-            AND (acted IS NULL OR acted NOT IN ('unsubscribe', 'delete')) LIMIT $3) AS part";
-    COUNTED = "UPDATE connection_run SET unasked = $3, together_contacts = $4, together_actions = $5 \
+            AND (acted IS NULL OR acted NOT IN ('unsubscribe', 'delete')) \
+            AND seen_at >= COALESCE((SELECT MAX(r.created_at) FROM connection_run r WHERE r.org_no = $1 AND r.connection_id = $2 \
+            AND r.cause = 'manual' AND r.state IN ('needs_confirmation', 'acting', 'finished')), 0) LIMIT $3) AS part";
+    COUNTED = "UPDATE connection_run SET unasked = $3, together_contacts = $4, together_actions = $5, settings = $6 \
                WHERE org_no = $1 AND job_no = $2";
 }
 
@@ -50,7 +53,8 @@ pub(super) async fn held_by(
     of: &Standing,
     destructive: i64,
 ) -> Result<Option<BrakeReason>> {
-    let settings = settings_of(run)?;
+    let mut settings = settings_of(run)?;
+    settings.lower_limits(&of.settings);
     let limit = settings.unconfirmed_limit();
     let own = BrakeCount { contacts: run.rows, destructive };
     let facts = RunFacts {
@@ -69,7 +73,7 @@ pub(super) async fn held_by(
         held_by == Some(BrakeReason::TooMany) && !limit.is_exceeded(own) && limit.is_exceeded(facts.together);
     let together = Some(facts.together).filter(|_| is_by_sum && !facts.is_whole);
     let (contacts, actions) = together.map(|count| (count.contacts, count.destructive)).unzip();
-    tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions]).await?;
+    tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions, json(&settings)?]).await?;
     Ok(held_by)
 }
 

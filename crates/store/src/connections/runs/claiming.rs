@@ -61,8 +61,8 @@ statements! {
     HELD = concat!("SELECT ", columns!(), ", epoch FROM connection_run WHERE org_no = $1 AND job_no = $2 {for_update}");
     EXTEND = "UPDATE connection_run SET leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND epoch = $3 \
               AND state IN ('reading', 'verifying', 'acting')";
-    LEAVE = "UPDATE connection_run SET leased_until = NULL, next_at = $4, fault = NULL WHERE org_no = $1 AND job_no = $2 \
-             AND epoch = $3 AND state IN ('reading', 'verifying', 'acting')";
+    LEAVE = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, fault = NULL WHERE org_no = $1 \
+             AND job_no = $2 AND epoch = $3 AND state IN ('reading', 'verifying', 'acting')";
     SET_BACK = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, refused_at = $6, fault = $7 \
                 WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
     ADVANCE = "UPDATE connection_run SET position = $10, lists = COALESCE($1, lists), contacts = $2, skipped = $5, \
@@ -112,8 +112,8 @@ pub async fn extend(tx: &mut Tx, fence: &RunFence, until: Millis) -> Result<()> 
 }
 
 /// Ends the lease and makes the run due at a time. No effect if another node holds the run.
-pub async fn leave(tx: &mut Tx, fence: &RunFence, next_at: Millis) -> Result<()> {
-    tx.execute(&LEAVE, args!(fence => org, job, epoch; next_at)).await.map(drop)
+pub async fn leave(tx: &mut Tx, fence: &RunFence, next_at: Millis, failures: i64) -> Result<()> {
+    tx.execute(&LEAVE, args!(fence => org, job, epoch; next_at, failures)).await.map(drop)
 }
 
 /// Ends the lease after a failed call.

@@ -42,7 +42,7 @@ pub struct RunEnd {
 }
 
 /// Open actions of an ended run that are ignored in one transaction.
-const DROPPED_AT_ONCE: i64 = 5_000;
+pub(super) const DROPPED_AT_ONCE: i64 = 5_000;
 
 /// Shown with a run all of whose planned actions are in doubt.
 const IN_DOUBT: &str = "the remaining contacts are in doubt; decide about each of them in the review";
@@ -74,6 +74,9 @@ statements! {
               WHERE org_no = $1 AND job_no = $2 AND state = 'needs_confirmation'";
     OF_BANNED = "SELECT r.org_no, r.connection_id, r.id FROM connection_run r JOIN org o ON o.org_no = r.org_no \
                  WHERE r.state IN ('reading', 'verifying', 'acting') AND o.status = 'banned' ORDER BY r.next_at LIMIT $1";
+    UNFINISHED = "SELECT r.org_no, r.connection_id, r.id FROM connection_run r WHERE r.finished_at >= $1 AND r.state IN ('cancelled', 'failed') \
+                  AND EXISTS (SELECT 1 FROM contact_action_count c WHERE c.org_no = r.org_no AND c.job_no = r.job_no \
+                  AND c.state IN ('planned', 'due') AND c.actions > 0) ORDER BY r.finished_at LIMIT $2";
     ANY_OLD = "SELECT 1 AS one FROM connection_run WHERE finished_at <= $1 LIMIT 1";
     OLD = "SELECT org_no, job_no FROM connection_run WHERE finished_at <= $1 ORDER BY finished_at LIMIT $2 {skip_locked}";
     DROP = "DELETE FROM connection_run WHERE org_no = $1 AND job_no = $2";
@@ -180,7 +183,7 @@ pub(super) struct Standing {
     pub(super) test: bool,
     pub(super) trusted: bool,
     account_tag: Vec<u8>,
-    settings: ConnectionSettings,
+    pub(super) settings: ConnectionSettings,
 }
 
 async fn standing(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Standing> {
@@ -396,6 +399,11 @@ pub(crate) async fn purged(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> 
 /// Returns active runs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
     conn.all(&OF_BANNED, args![at_most]).await
+}
+
+/// Returns runs that were canceled or have failed since a time and still have open actions: the process that ended them may have died.
+pub async fn half_ended(conn: &mut Conn, since: Millis, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
+    conn.all(&UNFINISHED, args![since, at_most]).await
 }
 
 /// Returns whether [`forget`] would find work.

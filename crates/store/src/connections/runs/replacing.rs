@@ -4,7 +4,7 @@
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
-use super::ending::{lock, set};
+use super::ending::{DROPPED_AT_ONCE, lock, set};
 use super::{ConnectionRun, RunState};
 use crate::connections::actions;
 use crate::db::error::Result;
@@ -37,7 +37,8 @@ pub(super) async fn lock_waiting(tx: &mut Tx, org: OrgNo, connection: ConnId) ->
 pub(super) async fn replace(tx: &mut Tx, waiting: &[ConnectionRun], now: Millis) -> Result<()> {
     for run in waiting {
         set(tx, run, RunState::Cancelled, Some(REPLACED), now).await?;
-        actions::drop_open(tx, run.org, run.job, now).await?;
+        // The others are ignored later.
+        actions::drop_some(tx, (run.org, run.job), now, DROPPED_AT_ONCE).await?;
     }
     Ok(())
 }

@@ -24,6 +24,8 @@ use crate::connections::runs::held::{HeldRun, RunStop};
 const REJECTED_MAX: usize = 5;
 /// Consecutive failed calls after which the contact of the next one is suspected, and others are tried.
 const SUSPECTED_AFTER: i64 = 3;
+/// Contacts suspected at a time. If more fail, the platform is at fault.
+const SUSPECTS_MAX: usize = 4;
 /// Outcomes settled at a time, unless fewer remain or they have waited for some time.
 const SETTLED_MAX: usize = 20;
 
@@ -44,9 +46,17 @@ pub(super) struct Doing<'a> {
     /// Number of lists in which a contact still needs an action, by its index in the slice.
     open: BTreeMap<usize, usize>,
     rejected: Rejections,
-    /// Contact that the platform failed to handle several times, by its index in the slice. The next contact shows which of them is to
-    /// blame.
-    suspect: Option<(usize, Fault)>,
+    /// Contacts that the platform failed to handle several times. Whether it handles the next one shows what is to blame.
+    suspects: Vec<Suspect>,
+}
+
+/// Contact that the platform may be unable to handle.
+struct Suspect {
+    /// Index in the slice.
+    place: usize,
+    fault: Fault,
+    /// Whether it was to be read, and not changed.
+    is_look: bool,
 }
 
 /// Consecutive requests that the platform rejected as invalid. Contacts may be readable where none can be changed, and the other way
@@ -63,7 +73,7 @@ impl<'a> Doing<'a> {
         let Carried { memory, unsettled } = carried;
         unsettled.begin_slice();
         let (open, rejected) = (BTreeMap::new(), Rejections::default());
-        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open, rejected, suspect: None }
+        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open, rejected, suspects: Vec::new() }
     }
 
     /// Performs all actions. Returns false if something has changed meanwhile.
@@ -83,9 +93,9 @@ impl<'a> Doing<'a> {
                 return Ok(false);
             }
         }
-        match self.suspect.take() {
+        match self.suspects.pop() {
             // No other contact has shown that the platform works.
-            Some((_, fault)) => Err(RunStop::Call(fault, self.account.access.token_version)),
+            Some(Suspect { fault, .. }) => Err(RunStop::Call(fault, self.account.access.token_version)),
             None => Ok(true),
         }
     }
@@ -182,7 +192,9 @@ impl<'a> Doing<'a> {
             };
             let answered = match answer {
                 Ok(response) => self.answer(&mut acting, &response, (&all, &mut *places)),
-                Err(call) => Ok(Some(call.fault(&account.access.file.provider.name))),
+                Err(call) => {
+                    Ok(self.suspect(&mut acting, call.fault(&account.access.file.provider.name), (&all, &mut *places)))
+                }
             };
             match answered {
                 Ok(None) => {}
@@ -217,11 +229,14 @@ impl<'a> Doing<'a> {
                     self.rejected.looks = 0;
                 }
                 // What is looked up first may be allowed to credentials that may change nothing.
-                if !settled.is_empty() {
+                let has_settled = !settled.is_empty();
+                if has_settled {
                     self.held.succeed();
-                    self.blame();
                 }
                 self.take(all, places, settled);
+                if has_settled {
+                    self.blame(is_look);
+                }
                 Ok(None)
             }
             Err(fault) if fault.class == ErrorClass::Invalid => match acting.leave_out(&fault.message) {
@@ -234,31 +249,44 @@ impl<'a> Doing<'a> {
                 }
                 None => Ok(Some(fault)),
             },
-            Err(fault) if self.may_be_the_contact(&fault) => match acting.leave_out(&fault.message) {
-                Some(index) => {
-                    places.retain(|place| *place != all[index]);
-                    self.suspect = Some((all[index], fault));
-                    Ok(None)
-                }
-                None if acting.narrow() => Ok(None),
-                None => Ok(Some(fault)),
-            },
-            Err(fault) => Ok(Some(fault)),
+            Err(fault) => Ok(self.suspect(acting, fault, (all, places))),
         }
     }
 
-    /// Returns whether a failure of the platform may be due to the contact: it has repeated itself.
-    fn may_be_the_contact(&self, fault: &Fault) -> bool {
-        let is_error = fault.class == ErrorClass::Transient && fault.status >= 500;
-        is_error && self.suspect.is_none() && self.held.failures() >= SUSPECTED_AFTER
+    /// Processes a failure of the platform. If it is the one after which the run has waited several times, the contact is suspected, and
+    /// the next one is tried. Returns the fault if it stops the machine.
+    fn suspect(
+        &mut self,
+        acting: &mut Acting<'_>,
+        fault: Fault,
+        (all, places): (&[usize], &mut Vec<usize>),
+    ) -> Option<Fault> {
+        let held = self.held;
+        let is_failure = matches!(fault.class, ErrorClass::Transient | ErrorClass::Unreadable);
+        let is_repeated = held.failures() >= SUSPECTED_AFTER && held.run.fault.as_deref() == Some(&*fault.message);
+        if !is_failure || !is_repeated || self.suspects.len() >= SUSPECTS_MAX {
+            return Some(fault);
+        }
+        let is_look = acting.is_looking();
+        let Some(index) = acting.leave_out(&fault.message) else {
+            return if acting.narrow() { None } else { Some(fault) };
+        };
+        let place = all[index];
+        places.retain(|other| *other != place);
+        self.open.remove(&place);
+        self.suspects.push(Suspect { place, fault, is_look });
+        None
     }
 
-    /// Gives up the suspected contact, because the platform has handled another one.
-    fn blame(&mut self) {
-        let Some((place, fault)) = self.suspect.take() else { return };
-        self.open.remove(&place);
-        let end = (ActionState::Refused, Some(fault.message));
-        self.unsettled.close(&self.slice.contacts[place], end, self.held.now());
+    /// Gives up the suspected contacts, because the platform has read or changed another one.
+    fn blame(&mut self, was_look: bool) {
+        let (blamed, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.suspects).into_iter().partition(|one| one.is_look || !was_look);
+        self.suspects = rest;
+        for Suspect { place, fault, .. } in blamed {
+            let end = (ActionState::Refused, Some(fault.message));
+            self.unsettled.close(&self.slice.contacts[place], end, self.held.now());
+        }
     }
 
     /// Processes a request about no single contact that is rejected as invalid, such as one for a tag. Contacts that share it are

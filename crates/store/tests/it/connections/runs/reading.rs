@@ -63,7 +63,8 @@ async fn a_run_has_one_holder_and_waits_until_its_time() {
         let extended = store.write(|tx| runs::extend(tx, &first.fence, NOW).scope_boxed()).await;
         assert!(is_lost(&extended));
         assert!(is_lost(&store_page(&store, &first, &[contact(1, None)], b"{}").await));
-        let leave = |fence, at| store.write(move |tx| async move { runs::leave(tx, &fence, at).await }.scope_boxed());
+        let leave =
+            |fence, at| store.write(move |tx| async move { runs::leave(tx, &fence, at, 0).await }.scope_boxed());
         leave(first.fence, NOW).await.unwrap();
         assert!(claim(&store, NOW + LEASE_MS).await.is_none(), "an earlier holder releases nothing");
         let fault = Some("Acme answered 403".to_owned());
@@ -123,7 +124,7 @@ async fn contacts_of_many_pages_are_rows_once_each() {
                 rows += store_page(&store, &claimed, &page, format!("{list}{first}").as_bytes()).await.unwrap();
                 let again = claim(&store, NOW + LEASE_MS).await.unwrap();
                 assert_eq!(again.position.as_deref(), Some(format!("{list}{first}").as_bytes()));
-                store.write(|tx| async { runs::leave(tx, &again.fence, NOW).await }.scope_boxed()).await.unwrap();
+                store.write(|tx| async { runs::leave(tx, &again.fence, NOW, 0).await }.scope_boxed()).await.unwrap();
             }
         }
         assert_eq!(rows, 2_600);
