@@ -1,5 +1,5 @@
 //! Pages about an organization besides its lists: first steps and name, keys, requests and providers, searches for an address,
-//! previews of settings and rules, and outbound SMTP health.
+//! previews of settings, rules and erasures, and outbound SMTP health.
 
 use probity_account::id::{KeyId, WebhookId};
 use probity_contract::page::List;
@@ -14,6 +14,7 @@ use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
 use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
 use probity_service::lists::trial::{self, SettingsTrial};
 use probity_service::operator::egress::{self, CheckingAgain, EgressWays, list_ways};
+use probity_service::privacy::traces::{self, AddressTraces, SoughtAddresses, TracesQuery};
 use probity_service::webhooks::deliveries::{DeliveryHours, count_by_hour};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
@@ -67,6 +68,15 @@ pub(crate) async fn get_hours(Call(app, caller): Call, PathId(id): PathId<Webhoo
 /// Finds a part of an address in the lists.
 pub(crate) async fn get_places(Call(app, caller): Call, Asking(query): Asking<LookupQuery>) -> Answer<AddressPlaces> {
     answer(find_places(&app, &caller, query).await)
+}
+
+/// Counts what an erasure would reach.
+pub(crate) async fn find_traces(
+    Call(app, caller): Call,
+    Asking(query): Asking<TracesQuery>,
+    JsonBody(sought): JsonBody<SoughtAddresses>,
+) -> Answer<AddressTraces> {
+    answer(traces::find_traces(&app, &caller, query, sought).await)
 }
 
 /// Returns the numbers of addresses verified in the last days, including today, by mail provider.

@@ -105,6 +105,7 @@ fn of_one_mode() -> Vec<PageRoute> {
         row("DELETE", "/app/jobs/{id}/link", May(Scope::WriteJobs), lists::revoke_link),
         row("GET", "/app/lists", May(Scope::ReadJobs), lists::list_lists),
         row("GET", "/app/lookup", May(Scope::ReadJobs), organization::get_places),
+        row("POST", "/app/erasures/traces", May(Scope::WriteErasures), organization::find_traces),
         row("POST", "/app/connections/{type}/{id}/rules/trial", May(Scope::ReadIntegrations), organization::try_rules),
         row("GET", "/app/webhooks/{id}/hours", May(Scope::ReadWebhooks), organization::get_hours),
         row("GET", "/app/requests", May(Scope::ReadAccount), organization::list_requests),
