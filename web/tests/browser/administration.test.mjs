@@ -172,6 +172,10 @@ test("the team shows who was invited elsewhere without a second look", async () 
   await go("team");
   const { id } = await server.api("POST", "/users", { email: "late@example.com", role: "contributor" });
   await row(page, "late@example.com").first().waitFor();
+  // The owner is active now; an invited member has not been yet.
+  await page.getByRole("columnheader", { name: "Last activity" }).waitFor();
+  await row(page, "Owner").first().locator('td[data-title="Last activity"] time').waitFor();
+  await becomes(() => row(page, "late@example.com").first().locator('td[data-title="Last activity"]').innerText(), "");
   await server.api("DELETE", `/users/${id}`);
   await row(page, "late@example.com").first().waitFor({ state: "detached" });
 });

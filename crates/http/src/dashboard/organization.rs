@@ -1,4 +1,4 @@
-//! Pages about an organization besides its lists: first steps and name, keys, requests and providers, searches for an address,
+//! Pages about an organization besides its lists: first steps and name, activity of members, keys, requests and providers, searches for an address,
 //! previews of settings, rules and erasures, and outbound SMTP health.
 
 use probity_account::id::{KeyId, WebhookId};
@@ -7,6 +7,7 @@ use probity_contract::published::accounts::keys::ApiKey;
 use probity_contract::published::accounts::settings::SettingsPatch;
 use probity_service::accounts::first_steps::{self, FirstSteps, NamedOrganization, OrganizationName};
 use probity_service::accounts::key_changes::{self, RenameKey, RotateKey, RotatedKey};
+use probity_service::accounts::people::member_sessions::{self, LastUses};
 use probity_service::activity::requests::{self, RequestShown, RequestsQuery};
 use probity_service::connections::ConnectionPlace;
 use probity_service::connections::trial::{RuleTrial, TriedAddress, try_keyword_rules};
@@ -40,6 +41,11 @@ pub(crate) async fn name_it(
     JsonBody(wish): JsonBody<OrganizationName>,
 ) -> Answer<NamedOrganization> {
     answer(first_steps::name_organization(&app, &caller, wish).await)
+}
+
+/// Returns when members were last active.
+pub(crate) async fn get_last_uses(Call(app, caller): Call) -> Answer<LastUses> {
+    answer(member_sessions::list_last_uses(&app, &caller).await)
 }
 
 /// Renames a key.

@@ -77,6 +77,7 @@ fn of_organization() -> Vec<PageRoute> {
         row("GET", "/app/egress", Running, organization::get_ways),
         row("POST", "/app/egress", Administrator, organization::check_again),
         row("GET", "/app/first-steps", Running, organization::get_steps),
+        row("GET", "/app/users/last-uses", May(Scope::ReadTeam), organization::get_last_uses),
         row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), organization::patch_key),
         row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), organization::rotate_key),
         row("PATCH", "/app/organization", Administrator, organization::name_it),
