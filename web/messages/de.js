@@ -97,6 +97,7 @@ export default {
   "reach.operator": "Diese Prüfungen brauchen Aufmerksamkeit:",
   "reach.customer": "Fragen Sie den Betreiber dieses Servers. Er sieht die fehlgeschlagenen Prüfungen in seiner Übersicht.",
   "reach.again": "Erneut prüfen",
+  "reach.file": "Die Einstellungen stehen in dieser Datei. Starten Sie Probity nach einer Änderung neu:",
   "reach.doctor": "Dieselben Prüfungen auf dem Server:",
   "reach.list": "Die Liste wartet, bis das behoben ist.",
   "reach.waits": "Danach startet die Liste von selbst. Bis dahin wird keine Adresse geprüft.",

@@ -97,6 +97,7 @@ export default {
   "reach.operator": "These checks need attention:",
   "reach.customer": "Ask the operator of this server. They see the failed checks in their overview.",
   "reach.again": "Check again",
+  "reach.file": "Settings are in this file. After a change, restart Probity:",
   "reach.doctor": "The same checks on the server:",
   "reach.list": "The list will wait until that is corrected.",
   "reach.waits": "The list starts by itself afterwards. Until then, no address is verified.",

@@ -97,6 +97,7 @@ export default {
   "reach.operator": "Estas comprobaciones requieren atención:",
   "reach.customer": "Consulte al operador de este servidor. Verá en su vista general las comprobaciones que han fallado.",
   "reach.again": "Comprobar de nuevo",
+  "reach.file": "Los ajustes están en este archivo. Después de un cambio, reinicie Probity:",
   "reach.doctor": "Las mismas comprobaciones en el servidor:",
   "reach.list": "La lista esperará hasta que se corrija.",
   "reach.waits": "Después, la lista empezará sola. Hasta entonces, no se verifica ninguna dirección.",
