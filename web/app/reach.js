@@ -18,7 +18,7 @@ const ASK_SOON_MS = 5_000;
 /** Delay that leaves the connection to the first screen. */
 const FIRST_MS = 500;
 
-/** @typedef {{ name: string, outcome: string, found: string, advice: string }} Check */
+/** `config`: lines for the configuration file. @typedef {{ name: string, outcome: string, found: string, advice: string, config?: string }} Check */
 /**
  * `missing`: `resolver`, `port`, `reverse_name` or `source`; `reachable`: null until the first checkup ends.
  * @typedef {{ reachable: boolean | null, missing: string | null, data: { node: string, state: any }[] | null }} Ways
@@ -88,19 +88,25 @@ export function WhatButton() {
   return html`<button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>${open && html`<${WhatToDo} close=${() => setOpen(false)} />`}`;
 }
 
+/** @param {{ text: string }} props */
+const CopyCode = ({ text }) => html`<${Copy} text=${text} icon=${html`<${Icon} name="copy" />`}>${t("keys.copy_code")}<//>`;
+
 /** Advice from failed checks, or whom to contact. @param {{ close: () => void }} props */
 export function WhatToDo({ close }) {
   const nodes = ways.value?.data;
   // As many as the overview counts, what prevents every probe first.
   /** @type {Check[]} */
   const open = (nodes ?? []).flatMap(({ state }) => state?.checkup?.checks ?? []).filter(({ outcome }) => outcome !== "ok");
+  const file = nodes?.map(({ state }) => state?.checkup?.config_file).find(Boolean);
   const steps = ["fail", "warn"].flatMap((outcome) => open.filter((check) => check.outcome === outcome));
   return html`<${Dialog} title=${t("reach.what")} close=${close}>
     <p>${lack()} ${nodes ? t("reach.operator") : t("reach.customer")}</p>
-    ${steps.length > 0 && html`<ol class="advices" lang="en">${steps.map(({ name, found, advice }) => html`<li key=${name}>
-      <strong>${name}</strong><div class="quiet small">${found}</div><div>${advice}</div></li>`)}</ol>`}
+    ${steps.length > 0 && html`<ol class="advices" lang="en">${steps.map(({ name, found, advice, config }) => html`<li key=${name}>
+      <strong>${name}</strong><div class="quiet small">${found}</div><div>${advice}</div>
+      ${config && html`<div class="lines"><pre class="code" tabindex="0" lang="zxx">${config}</pre><${CopyCode} text=${config} /></div>`}</li>`)}</ol>`}
+    ${file && html`<p class="small">${t("reach.file")} <code>${file}</code> <${CopyCode} text=${file} /></p>`}
     ${nodes && html`<div class="row"><${Button} work=${checkAgain}>${t("reach.again")}<//></div>
-      <p class="quiet small">${t("reach.doctor")} <code>probity doctor</code> <${Copy} text="probity doctor" icon=${html`<${Icon} name="copy" />`}>${t("keys.copy_code")}<//></p>`}
+      <p class="quiet small">${t("reach.doctor")} <code>probity doctor</code> <${CopyCode} text="probity doctor" /></p>`}
     <p>${t("reach.meanwhile")}</p>
   <//>`;
 }

@@ -18,6 +18,12 @@ const app = readdirSync(fileURLToPath(new URL("app", WEB)), { recursive: true, e
   .map((path) => ({ path, text: readFileSync(new URL(`app/${path}`, WEB), "utf8") }));
 const api = JSON.parse(readFileSync(new URL("../crates/http/openapi.json", WEB), "utf8")).components.schemas;
 
+/** Tables that a receipt of an erasure names. */
+const registry = readFileSync(new URL("../crates/store/src/privacy/erasures/registry.rs", WEB), "utf8");
+const erasers = [...registry.matchAll(/\("(\w+)\.\w+", ColumnEraser::(\w+)\)/g)];
+const erased = [...new Map(erasers.toReversed().map(([, table, eraser]) => [eraser, table])).values()];
+assert.ok(erased.length > 0);
+
 const forms = (message) => (typeof message === "string" ? [message] : Object.values(message));
 const placeholders = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))].sort();
 
@@ -56,6 +62,7 @@ const FAMILIES = {
   "connections.webhook": api.ConnectionEventHook.properties.state.enum,
   strict: api.ConnectionSettings.properties.aggressiveness.enum,
   match: api.KeywordRule.properties.match.enum,
+  erased,
   notification: ["after_flossing", "weekly_report", "monthly_report"],
 };
 

@@ -36,6 +36,8 @@ pub(crate) use self::settings::{Settings, host_name};
 
 /// Prefix of environment variables.
 const ENV_PREFIX: &str = "PROBITY_";
+/// Configuration file of the machine.
+pub(crate) const SYSTEM_FILE: &str = "/etc/probity/probity.toml";
 /// Maximum size of a configuration file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -211,8 +213,8 @@ fn find_file(overlay: &Overlay<'_>) -> Result<Option<PathBuf>> {
         return Ok(Some(path));
     }
     let personal = variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")));
-    let places = personal.into_iter().chain([PathBuf::from("/etc")]);
-    Ok(places.map(|place| place.join("probity/probity.toml")).find(|path| path.exists()))
+    let personal = personal.map(|place| place.join("probity/probity.toml"));
+    Ok(personal.into_iter().chain([PathBuf::from(SYSTEM_FILE)]).find(|path| path.exists()))
 }
 
 #[cfg(test)]

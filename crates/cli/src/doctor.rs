@@ -14,6 +14,7 @@ mod sender;
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -25,7 +26,7 @@ use probity_mail::domain::SpecialUse;
 
 pub(crate) use self::before::require_reach;
 
-use crate::config::Settings;
+use crate::config::{SYSTEM_FILE, Settings};
 use crate::exit::Exit;
 use crate::{engine, output, sandbox};
 
@@ -41,6 +42,17 @@ pub(crate) struct DoctorArgs {
 
 /// Advice after a failed lookup that may succeed the next time.
 const AGAIN: &str = "run the check again in a few minutes; if it fails again, see what the resolver check found";
+
+/// Lines that say which address mail servers see; the address is one for documentation.
+const PUBLIC: &str = "[[source]]\npublic = \"203.0.113.7\"";
+
+/// Lines that name a resolver on this machine.
+const NAMESERVERS: &str = "[dns]\nnameservers = [\"127.0.0.1\"]";
+
+/// Returns a setting as lines of the configuration file.
+fn line(section: &str, key: &str, value: &str) -> String {
+    format!("{section}\n{key} = {value}")
+}
 
 /// Formats the reason why a lookup failed.
 fn failed_lookup(how: DnsFailure) -> &'static str {
@@ -127,6 +139,10 @@ impl DoctorInputs {
 
 /// A running service repeats the checks.
 impl Checkup for DoctorInputs {
+    fn config_file(&self) -> &Path {
+        self.settings.file.as_deref().unwrap_or_else(|| Path::new(SYSTEM_FILE))
+    }
+
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
         Box::pin(self.all())
     }
@@ -160,6 +176,9 @@ fn report(checks: &[Check], worst: CheckOutcome, json: bool) -> String {
         let _ = writeln!(out, "{word}  {}: {}", check.name, output::plain(&check.found));
         if !check.advice.is_empty() {
             let _ = writeln!(out, "      -> {}", output::plain(&check.advice));
+        }
+        for line in check.config.lines() {
+            let _ = writeln!(out, "         {}", output::plain(line));
         }
     }
     out

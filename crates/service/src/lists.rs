@@ -13,3 +13,4 @@ pub mod results;
 pub mod sharing;
 pub mod slice;
 pub mod trial;
+pub(crate) mod walk;

@@ -2,3 +2,4 @@
 
 pub mod erasures;
 pub mod suppressions;
+pub mod traces;

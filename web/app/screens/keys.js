@@ -9,7 +9,7 @@ import { t } from "../text.js";
 import { Ago, Card, Check, Confirm, Empty, Note, Page, Pages, Renaming, usePages } from "../ui.js";
 import { Add, Rotate } from "./keys/dialogs.js";
 import { Made } from "./keys/made.js";
-import { presetOf } from "./keys/presets.js";
+import { kindOf, presetOf } from "./keys/presets.js";
 import { Usage } from "./keys/usage.js";
 import { hasEnded, restrictedTo } from "./keys/widget.js";
 
@@ -34,7 +34,7 @@ function Keys({ wanted }) {
   const keys = { ...all, rows: mine?.filter((key) => withEnded || !hasEnded(key)) };
   const add = html`<button type="button" class="button primary" onClick=${() => setDoing({ act: "add" })}>${t("keys.new")}</button>`;
   const columns = [
-    { title: t("name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
+    { title: t("name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet" title=${kindOf(key)}>${key.prefix}…${key.last4}</code>` },
     { title: t("keys.may"), cell: (key) => html`<${May} of=${key} />` },
     { title: t("keys.used"), cell: (key) => html`<${Used} of=${key} show=${() => setDoing({ act: "usage", key })} />` },
     { title: t("keys.created"), cell: (key) => html`<time datetime=${key.created_at} title=${time(key.created_at)}>${day(key.created_at)}</time>` },

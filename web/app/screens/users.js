@@ -1,15 +1,16 @@
 /** Team members: permissions and invitations. */
 import { html, useState } from "../../vendor/lib.js";
-import { patch, post, remove } from "../api.js";
+import { get, patch, post, remove } from "../api.js";
 import { day } from "../format.js";
 import { administrates, session } from "../session.js";
 import { t } from "../text.js";
-import { Button, Card, Confirm, Dialog, Field, FormDialog, Note, Page, Pages, Secret, Select, State, useEdits, usePages } from "../ui.js";
+import { Ago, Button, Card, Confirm, Dialog, Field, FormDialog, Note, Page, Pages, Secret, Select, State, useEdits, useFetched, usePages } from "../ui.js";
 
 const ROLES = ["contributor", "administrator"];
 
 export function Screen() {
   const people = usePages("/users", { per_page: 100 }, "team");
+  const uses = useFetched((signal) => get("/app/users/last-uses", {}, signal), [], "team");
   const [doing, setDoing] = useState(/** @type {Doing | undefined} */ (undefined));
   const may = administrates.value;
   const invite = may && html`<button type="button" class="button primary" onClick=${() => setDoing({ act: "invite" })}>${t("team.invite")}</button>`;
@@ -17,6 +18,7 @@ export function Screen() {
     { title: t("actor.user"), cell: (user) => html`<div>${user.name ?? user.email}</div>${user.name && html`<div class="quiet small">${user.email}</div>`}` },
     { title: t("team.role"), cell: (user) => html`${t(`role.${user.role}`)} ${user.is_primary && html`<span class="badge">${t("team.primary")}</span>`}` },
     { title: t("lists.state"), cell: (user) => html`<${State} of=${user.status} />` },
+    { title: t("team.last"), cell: ({ id, status }) => (status === "invited" || !uses.value ? "" : uses.value[id] ? html`<${Ago} at=${uses.value[id]} />` : html`<span class="quiet">${t("team.signed_out")}</span>`) },
     { title: t("team.since"), cell: (user) => day(user.created_at) },
     ...(may ? [{ title: t("team.do"), acts: true, cell: (user) => html`<${Acts} of=${user} again=${people.again} begin=${(act, of = user) => setDoing({ act, user: of })} />` }] : []),
   ];

@@ -7,6 +7,9 @@ import { noteSent, useUnsaved } from "../unsent.js";
 import { Failure } from "./notes.js";
 import { useReturn } from "./table.js";
 
+/** IDs of a field's hint and error. @param {string} id @param {unknown} hint @param {string | undefined} wrong */
+const describedBy = (id, hint, wrong) => [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
+
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, type?: string, hint?: unknown, wrong?: string,
  *   required?: boolean, autocomplete?: string, rows?: number, placeholder?: string, focused?: boolean, [more: string]: unknown }} props
@@ -18,8 +21,7 @@ export function Field({ label, value, set, hint, wrong, rows, focused, ...more }
   useEffect(() => {
     if (focused) input.current?.focus();
   }, []);
-  const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
-  const shared = { id, ref: input, class: "input", value, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, ...more };
+  const shared = { id, ref: input, class: "input", value, "aria-describedby": describedBy(id, hint, wrong), "aria-invalid": wrong ? "true" : undefined, ...more };
   const type = (event) => set(event.currentTarget.value);
   return html`<div class="field">
     <label for=${id}>${label}</label>
@@ -31,9 +33,9 @@ export function Field({ label, value, set, hint, wrong, rows, focused, ...more }
 
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, options: [string, unknown][], hint?: unknown,
- *   disabled?: boolean }} props  the focus returns to the field after a temporary `disabled`
+ *   wrong?: string, disabled?: boolean }} props  the focus returns to the field after a temporary `disabled`
  */
-export function Select({ label, value, set, options, hint, disabled = false }) {
+export function Select({ label, value, set, options, hint, wrong, disabled = false }) {
   const id = useId();
   const input = useRef(/** @type {HTMLSelectElement | null} */ (null));
   const left = useRef(false);
@@ -43,11 +45,12 @@ export function Select({ label, value, set, options, hint, disabled = false }) {
   }, [disabled]);
   return html`<div class="field">
     <label for=${id}>${label}</label>
-    <select id=${id} ref=${input} class="input" value=${value} disabled=${disabled} aria-describedby=${hint ? `${id}-hint` : undefined}
+    <select id=${id} ref=${input} class="input" value=${value} disabled=${disabled} aria-describedby=${describedBy(id, hint, wrong)} aria-invalid=${wrong ? "true" : undefined}
       onChange=${(event) => set(event.currentTarget.value)}>
       ${options.map(([of, text]) => html`<option value=${of} selected=${of === value}>${text}</option>`)}
     </select>
     ${hint && html`<span class="hint" id=${`${id}-hint`}>${hint}</span>`}
+    ${wrong && html`<span class="wrong" id=${`${id}-wrong`}>${wrong}</span>`}
   </div>`;
 }
 

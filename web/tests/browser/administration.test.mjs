@@ -172,6 +172,10 @@ test("the team shows who was invited elsewhere without a second look", async () 
   await go("team");
   const { id } = await server.api("POST", "/users", { email: "late@example.com", role: "contributor" });
   await row(page, "late@example.com").first().waitFor();
+  // The owner is active now; an invited member has not been yet.
+  await page.getByRole("columnheader", { name: "Last activity" }).waitFor();
+  await row(page, "Owner").first().locator('td[data-title="Last activity"] time').waitFor();
+  await becomes(() => row(page, "late@example.com").first().locator('td[data-title="Last activity"]').innerText(), "");
   await server.api("DELETE", `/users/${id}`);
   await row(page, "late@example.com").first().waitFor({ state: "detached" });
 });
@@ -389,6 +393,7 @@ test("an address is erased, with a receipt that has a place of its own", async (
   await becomes(() => page.getByRole("button", { name: "Erase addresses" }).getAttribute("aria-disabled"), "true", "nothing is offered to be erased");
   await page.getByLabel("Addresses").fill(`${FORGOTTEN}\n${FORGOTTEN}`);
   const erase = page.getByRole("button", { name: "Erase 1 address" });
+  await page.getByText("Found in 1 list.").waitFor();
   // A wrong count erases nothing.
   await page.getByLabel("Type 1 to confirm").fill("2");
   await erase.click();
@@ -406,7 +411,9 @@ test("an address is erased, with a receipt that has a place of its own", async (
   const { removed } = await server.api("GET", `/erasures/${id}`);
   assert.ok(Object.values(removed).some((count) => count > 0), JSON.stringify(removed));
   const told = page.getByRole("table", { name: "Receipt" }).locator("tbody tr");
-  await becomes(async () => (await told.allInnerTexts()).map((text) => text.split(/\s+/)), Object.entries(removed).map(([table, count]) => [table, String(count)]));
+  const words = { job_block: "Addresses in lists", result_part: "Results of lists in progress", result_block: "Results of completed lists" };
+  await becomes(async () => (await told.allInnerTexts()).map((text) => text.split("\t").map((cell) => cell.trim())),
+    Object.entries(removed).map(([table, count]) => [words[table] ?? table, String(count)]));
   await go(`lists/find?q=${encodeURIComponent(FORGOTTEN)}`);
   await heading(page, "0 rows", 2);
   await go("privacy");

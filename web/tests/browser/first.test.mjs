@@ -152,7 +152,7 @@ const MUTE = {
   missing: "port",
   data: [{
     node: "n1", seen_at: new Date().toISOString(), sources: [],
-    state: { may_ask: true, engine: null, checkup: { at: new Date().toISOString(), checks: [{ name: "reverse name", outcome: "warn", found: "unknown", advice: "set public" }, { name: "resolver", outcome: "ok", found: "responds", advice: "" }, { name: "port 25 outbound", outcome: "fail", found: "closed: mx.example.com: timed out", advice: "ask your provider to open this port" }] } },
+    state: { may_ask: true, engine: null, checkup: { at: new Date().toISOString(), config_file: "/etc/probity/probity.toml", checks: [{ name: "reverse name", outcome: "warn", found: "unknown", advice: "set public", config: "[[source]]\npublic = \"203.0.113.7\"" }, { name: "resolver", outcome: "ok", found: "responds", advice: "" }, { name: "port 25 outbound", outcome: "fail", found: "closed: mx.example.com: timed out", advice: "ask your provider to open this port" }] } },
   }],
 };
 
@@ -165,6 +165,8 @@ test("a server that reaches no mail server says so, and holds addresses back ins
   await page.getByRole("dialog").getByText("ask your provider to open this port").waitFor();
   // As many steps as the overview counts, the worst first.
   assert.deepEqual(await page.getByRole("dialog").locator(".advices strong").allInnerTexts(), ["port 25 outbound", "reverse name"]);
+  await page.getByRole("dialog").getByText("/etc/probity/probity.toml").waitFor();
+  assert.deepEqual(await page.getByRole("dialog").locator(".advices pre").allInnerTexts(), ['[[source]]\npublic = "203.0.113.7"']);
   await page.keyboard.press("Escape");
   let asked = 0;
   page.on("request", (request) => { asked += Number(request.url().includes("/verify?")); });

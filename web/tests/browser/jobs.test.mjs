@@ -318,7 +318,9 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   await rows(1);
   const lines = async (link) => {
     const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
-    return readFileSync(await download.path(), "utf8").trim().split("\r\n").length - 1;
+    const count = readFileSync(await download.path(), "utf8").trim().split("\r\n").length - 1;
+    assert.equal(download.suggestedFilename(), `${id}.${count}.csv`);
+    return count;
   };
   assert.equal(await lines(await downloadAs(page, "CSV")), 1);
   await page.getByRole("radio", { name: "All but undeliverable 4" }).check();

@@ -50,6 +50,7 @@ for (const [preset, said] of /** @type {const} */ ([["Verify only", /unknown|und
         context.diagnostic(`${program} is missing: ${language} was not run`);
       }
     }
+    await page.getByText(`Keys that begin with ${secret.split("_", 2).join("_")}_ are secret`).waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     await row(page, `${secret.slice(-4)}`).getByText(preset).waitFor();
   });
@@ -126,6 +127,14 @@ test("requests are logged as they come, and found by status, route and key", asy
   const requestId = refused.headers.get("x-request-id");
   await page.getByRole("row").filter({ hasText: requestId }).getByText("403").waitFor();
   assert.ok(!(await page.locator("main").innerText()).includes("valid@"));
+  await page.getByRole("row").filter({ hasText: requestId }).getByTitle("Request details").click();
+  const details = page.getByRole("dialog", { name: "Request details" });
+  for (const text of ["GET /v1/jobs/{id}", "The key lacks a permission", "Logged", requestId]) await details.getByText(text).first().waitFor();
+  await page.reload();
+  await details.getByText(requestId).waitFor();
+  await details.getByRole("button", { name: "Close" }).click();
+  await details.waitFor({ state: "detached" });
+  assert.ok(!page.url().includes(requestId));
   await page.getByLabel("Response").selectOption({ label: "Refused (4xx)" });
   await settled(page);
   await page.getByRole("row").filter({ hasText: requestId }).waitFor();

@@ -4,6 +4,7 @@
 //! Other MX hosts are only counted, because their names belong to customers' domains. The program implements the checkup
 //! ([`Checkup`]), which is the one of `probity doctor`.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -48,6 +49,9 @@ pub struct Check {
     pub found: String,
     /// Recommended action; empty if none is needed.
     pub advice: String,
+    /// Lines for the configuration file that carry it out; empty if none do.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub config: String,
     /// Condition without which no probe is possible, if the check is about one.
     #[serde(skip)]
     pub essential: Option<Essential>,
@@ -60,6 +64,7 @@ impl Check {
             outcome: CheckOutcome::Ok,
             found: found.into(),
             advice: String::new(),
+            config: String::new(),
             essential: None,
         }
     }
@@ -72,6 +77,12 @@ impl Check {
         Self { outcome: CheckOutcome::Fail, ..Self::warn(name, found, advice) }
     }
 
+    /// Adds lines for the configuration file.
+    #[must_use]
+    pub fn with_config(self, config: impl Into<String>) -> Self {
+        Self { config: config.into(), ..self }
+    }
+
     /// Marks a check without which no mail server can be probed.
     #[must_use]
     pub fn about(self, essential: Essential) -> Self {
@@ -81,6 +92,9 @@ impl Check {
 
 /// Checks of this machine.
 pub trait Checkup: Send + Sync + 'static {
+    /// Returns the configuration file, or where there would be one.
+    fn config_file(&self) -> &Path;
+
     /// Runs all checks. This takes seconds.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
 
@@ -100,6 +114,8 @@ pub struct Egress {
 #[derive(Clone, Debug, Serialize)]
 struct Checked {
     at: Timestamp,
+    /// Path of the configuration file.
+    config_file: String,
     checks: Vec<Check>,
 }
 
@@ -219,7 +235,7 @@ impl Egress {
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
         let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
-        self.note(clock.now(), checks, false);
+        self.note(checkup.config_file(), clock.now(), checks, false);
         let (mut since_all, mut pause, mut attempts) = (EVERY, FIRST, self.attempts());
         while let Some(is_asked) = ending.run_until_cancelled(self.pass(pause)).await {
             since_all = if is_asked { EVERY } else { since_all + pause };
@@ -235,7 +251,7 @@ impl Egress {
                 continue;
             };
             let Some(checks) = ending.run_until_cancelled(checks).await else { return };
-            self.note(clock.now(), checks, has_connected);
+            self.note(checkup.config_file(), clock.now(), checks, has_connected);
         }
     }
 
@@ -254,7 +270,7 @@ impl Egress {
 
     /// Stores the results of a checkup, of which an essential one replaces a part, and logs changes once. `has_connected`:
     /// whether probes have reached mail servers meanwhile, which outweighs a failed checkup.
-    fn note(&self, now: Millis, checks: Vec<Check>, has_connected: bool) {
+    fn note(&self, config_file: &Path, now: Millis, checks: Vec<Check>, has_connected: bool) {
         let asking = match AskingState::of(&checks) {
             AskingState::NoResolver | AskingState::PortClosed if has_connected => AskingState::Able,
             found => found,
@@ -273,7 +289,8 @@ impl Egress {
         let mut checked = locked(&self.checked);
         let others = checked.take().into_iter().flat_map(|before| before.checks);
         let others: Vec<Check> = others.filter(|other| checks.iter().all(|new| new.name != other.name)).collect();
-        *checked = Some(Checked { at: now.into(), checks: checks.into_iter().chain(others).collect() });
+        let config_file = config_file.display().to_string();
+        *checked = Some(Checked { at: now.into(), config_file, checks: checks.into_iter().chain(others).collect() });
     }
 }
 

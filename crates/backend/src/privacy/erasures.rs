@@ -82,6 +82,11 @@ pub fn tag(secrets: &Secrets, org: OrgNo, email: &str) -> SuppressionTag {
     secrets.address_tag(org, &mailbox::normal_form(email).0)
 }
 
+/// Whether a text is an address with one of these tombstones, or contains one.
+pub fn names_any(secrets: &Secrets, org: OrgNo, tags: &HashSet<SuppressionTag>, text: &str) -> bool {
+    names::names(text, &|email| tags.contains(&tag(secrets, org, email)))
+}
+
 /// Dependencies of erasures.
 #[derive(Clone)]
 pub struct ErasureParts {

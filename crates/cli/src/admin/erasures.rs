@@ -12,16 +12,18 @@ use probity_lists::submission::ADDRESS_MAX_BYTES;
 use probity_mail::address::trimmed;
 use probity_service::app::App;
 use probity_service::privacy::erasures::{erase_addresses, get_erasure, list_erasures};
+use probity_service::privacy::traces::{AddressTraces, SoughtAddresses, find_traces};
 use serde_json::Value;
 
 use super::OrgFlag;
-use super::operator::{OrMissing as _, act_for, first_page, print_one, print_rows};
+use super::operator::{OrMissing as _, act_for, first_page, print_one, print_rows, query};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, cell, made, time, time_or};
 
 /// Shown below the help of `erasures`.
 pub(super) const ERASURES_EXAMPLES: &str = "\
 Examples:
+    probity erasures find ann@example.com            what an erasure would reach
     probity erasures erase ann@example.com           from everything submitted before
     probity erasures erase --file addresses.txt --org org_01h455vb4pex5vsknk084sn02q
     probity erasures list
@@ -41,6 +43,14 @@ pub(crate) enum ErasuresCommand {
         /// File with more addresses, one per line
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
+    },
+    /// Count the lists and deliveries that an erasure would reach; changes nothing
+    Find {
+        #[command(flatten)]
+        org: OrgFlag,
+        /// Addresses to look for
+        #[arg(id = "emails", value_name = "ADDRESS", required = true)]
+        addresses: Vec<String>,
     },
     /// List erasure requests, newest first
     List {
@@ -63,6 +73,8 @@ pub(crate) enum ErasuresCommand {
 /// Maximum size of a file of addresses, in bytes.
 const FILE_MAX: u64 = 64 << 20;
 
+const TRACES: &[AnswerColumn] = &[at("LISTS", "/lists"), at("DELIVERIES", "/deliveries")];
+
 const ERASURES: &[AnswerColumn] = &[
     at("ID", "/id"),
     at("ADDRESSES", "/addresses"),
@@ -83,6 +95,7 @@ pub(super) async fn run(app: &App, command: &ErasuresCommand) -> Result<Printout
             let caller = act_for(app, org).await?;
             print_rows(&caller, erase_addresses(app, &caller, &emails).await?.data, ERASURES)
         }
+        ErasuresCommand::Find { org, addresses } => find(app, org, addresses).await,
         ErasuresCommand::List { org, limit } => {
             let caller = act_for(app, org).await?;
             print_rows(&caller, list_erasures(app, &caller, first_page(*limit)).await?.data, ERASURES)
@@ -92,6 +105,23 @@ pub(super) async fn run(app: &App, command: &ErasuresCommand) -> Result<Printout
             let missing = || anyhow!("there is no erasure {erasure}; `probity erasures list` shows the last ones");
             let id: ErasureId = erasure.parse().map_err(|_| missing())?;
             print_one(&caller, get_erasure(app, &caller, id).await.or_missing(missing)?, AnswerView::Rows(ERASURES))
+        }
+    }
+}
+
+/// Adds up the responses of the search.
+async fn find(app: &App, org: &OrgFlag, addresses: &[String]) -> Result<Printout> {
+    let emails = read_addresses(addresses, None)?;
+    let caller = act_for(app, org).await?;
+    let mut whole = AddressTraces { lists: 0, deliveries: 0, next: None };
+    loop {
+        let sought = SoughtAddresses { emails: emails.clone() };
+        let part = find_traces(app, &caller, query([("next", whole.next.as_deref())])?, sought).await?;
+        whole.lists += part.lists;
+        whole.deliveries += part.deliveries;
+        whole.next = part.next;
+        if whole.next.is_none() {
+            return print_one(&caller, whole, AnswerView::Rows(TRACES));
         }
     }
 }

@@ -22,6 +22,8 @@ const DATA_FILE_MAX: u64 = 64 << 20;
 /// The configuration: its sections, and derived values.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    /// Configuration file, if one was read.
+    pub file: Option<PathBuf>,
     pub sections: Sections,
     pub engine: EngineConfig,
     /// MAIL FROM is a default, because none is configured.
@@ -50,6 +52,7 @@ impl Layers {
         let Sections { database, secrets, credits, .. } = &sections;
         let plans = plans::read(&self.plans, &credits.plan, credits.initial.get());
         Ok(Settings {
+            file: self.file.clone(),
             engine,
             mail_from_assumed: matches!(sections.probe.mail_from, MailFrom::Unset),
             database: database.url.clone().unwrap_or_else(|| Database::Sqlite(data.join(DATABASE_FILE))),

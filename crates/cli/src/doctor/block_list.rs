@@ -42,7 +42,7 @@ fn report(address: IpAddr, list: &str, answer: &DnsAnswer) -> Check {
     // Lists reject public resolvers and heavy users.
     if codes.clone().any(|code| matches!(code.octets(), [_, 255, 255, _])) {
         let advice = "set dns.nameservers to a resolver of your own: block lists refuse public ones";
-        return Check::warn(name, "the list refuses this resolver", advice);
+        return Check::warn(name, "the list refuses this resolver", advice).with_config(super::NAMESERVERS);
     }
     let Some(code) = codes.next_back() else {
         let advice = "run the check again; if it fails again, remove the list from doctor.block_lists";

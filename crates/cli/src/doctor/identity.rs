@@ -30,7 +30,7 @@ fn judged(check: Check, is_optional: bool) -> Check {
         CheckOutcome::Fail if is_optional => Check { outcome: CheckOutcome::Warn, ..check },
         CheckOutcome::Fail => {
             let advice = format!("{}; to start lists without one: probe.without_ptr = true", check.advice);
-            Check { advice, ..check }
+            Check { advice, ..check }.with_config(super::line("[probe]", "without_ptr", "true"))
         }
         CheckOutcome::Ok | CheckOutcome::Warn => check,
     }
@@ -47,6 +47,7 @@ fn helo(source: &Arc<ProbeSource>) -> Check {
         found,
         "set probe.helo to the name in the PTR record of your public address, such as mx1.example.com",
     )
+    .with_config(super::line("[probe]", "helo", "\"mx1.example.com\""))
 }
 
 /// Checks forward-confirmed reverse DNS: the address resolves to the name, and the name to the address.
@@ -54,7 +55,8 @@ async fn reverse(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     let name = format!("reverse name{}", of(source));
     let Some(address) = source.public else {
         let advice = "set `public` in a [[source]] to the IP address that mail servers see";
-        return Check::warn(name, "the public address is unknown, so its PTR record cannot be checked", advice);
+        return Check::warn(name, "the public address is unknown, so its PTR record cannot be checked", advice)
+            .with_config(super::PUBLIC);
     };
     let names = match patient.net.lookup(&reverse_name(address), QueryKind::Ptr).await.answer {
         DnsAnswer::Records(records) => records
@@ -76,7 +78,8 @@ async fn reverse(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     }
     if !names.contains(&helo) {
         let found = format!("the PTR record of {address} is {}, but HELO is {helo}", names.join(", "));
-        return Check::warn(name, found, format!("set probe.helo, or helo in the [[source]], to {}", names[0]));
+        return Check::warn(name, found, format!("set probe.helo, or helo in the [[source]], to {}", names[0]))
+            .with_config(super::line("[probe]", "helo", &format!("{:?}", names[0])));
     }
     match patient.addresses(&helo).await {
         Some(addresses) if addresses.contains(&address) => {
@@ -107,6 +110,8 @@ mod tests {
         let state = |is_optional| AskingState::of(&[judged(missing(), is_optional)]);
         assert_eq!((state(false), state(true)), (AskingState::NoReverseName, AskingState::Able));
         assert_eq!(judged(missing(), true).outcome, CheckOutcome::Warn);
-        assert!(judged(missing(), false).advice.contains("probe.without_ptr = true"));
+        let check = judged(missing(), false);
+        assert!(check.advice.contains("probe.without_ptr = true"));
+        assert_eq!(check.config, "[probe]\nwithout_ptr = true");
     }
 }

@@ -57,7 +57,8 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
         let advice = "see what the replies and the block list checks say about your address";
         return Check::warn(name, format!("open, but refused: {}", tried.join("; ")), advice).about(Essential::Port);
     }
-    Check::fail(name, format!("closed: {}", tried.join("; ")), ADVICE).about(Essential::Port)
+    let config = super::line("[[source]]", "proxy", "\"socks5://user:password@192.0.2.1:1080\"");
+    Check::fail(name, format!("closed: {}", tried.join("; ")), ADVICE).about(Essential::Port).with_config(config)
 }
 
 /// Returns the name of an MX host of a domain that sends a banner, or the failure of each.

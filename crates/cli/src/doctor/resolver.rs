@@ -46,7 +46,8 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
                  doctor.probe_domains",
             ),
             DnsAnswer::Failed(how) => {
-                Check::fail(title, format!("lookup failed: {}", super::failed_lookup(*how)), ADVICE)
+                let found = format!("lookup failed: {}", super::failed_lookup(*how));
+                Check::fail(title, found, ADVICE).with_config(super::NAMESERVERS)
             }
         };
         checks.push(if is_telling(&answer) { check.about(Essential::Resolver) } else { check });

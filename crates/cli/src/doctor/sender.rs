@@ -15,7 +15,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     if engine.mail_from.is_empty() {
         let advice = "set probe.mail_from to an address of yours that receives mail; many mail servers refuse probes \
                       from the null sender";
-        return vec![Check::warn("MAIL FROM", "null sender <>", advice)];
+        return vec![Check::warn("MAIL FROM", "null sender <>", advice).with_config(from_config())];
     }
     let domain = engine.mail_from.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
     let mut checks = vec![takes_mail(patient, &domain).await];
@@ -26,9 +26,14 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     if engine.sources.iter().all(|source| source.public.is_none()) {
         let advice = "set `public` in a [[source]] to the IP address that mail servers see, and authorize it in the SPF \
                       record of the MAIL FROM domain";
-        checks.push(Check::warn("SPF", "the public address is unknown, so SPF cannot be checked", advice));
+        let unknown = Check::warn("SPF", "the public address is unknown, so SPF cannot be checked", advice);
+        checks.push(unknown.with_config(super::PUBLIC));
     }
     checks
+}
+
+fn from_config() -> String {
+    super::line("[probe]", "mail_from", "\"verify@example.com\"")
 }
 
 async fn takes_mail(patient: &DoctorInputs, domain: &str) -> Check {
@@ -36,7 +41,8 @@ async fn takes_mail(patient: &DoctorInputs, domain: &str) -> Check {
     let name = "MAIL FROM domain";
     if patient.settings.mail_from_assumed {
         let advice = "set probe.mail_from to an address of yours that receives mail";
-        return Check::warn(name, format!("probe.mail_from is not set; {from} is derived from the host name"), advice);
+        let found = format!("probe.mail_from is not set; {from} is derived from the host name");
+        return Check::warn(name, found, advice).with_config(from_config());
     }
     let advice = format!(
         "add an MX record for {domain}, or set probe.mail_from to an address that receives mail; mail servers refuse \

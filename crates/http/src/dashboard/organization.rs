@@ -1,5 +1,5 @@
-//! Pages about an organization besides its lists: first steps and name, keys, requests and providers, searches for an address,
-//! previews of settings and rules, and outbound SMTP health.
+//! Pages about an organization besides its lists: first steps and name, activity of members, keys, requests and providers, searches for an address,
+//! previews of settings, rules and erasures, and outbound SMTP health.
 
 use probity_account::id::{KeyId, WebhookId};
 use probity_contract::page::List;
@@ -7,6 +7,7 @@ use probity_contract::published::accounts::keys::ApiKey;
 use probity_contract::published::accounts::settings::SettingsPatch;
 use probity_service::accounts::first_steps::{self, FirstSteps, NamedOrganization, OrganizationName};
 use probity_service::accounts::key_changes::{self, RenameKey, RotateKey, RotatedKey};
+use probity_service::accounts::people::member_sessions::{self, LastUses};
 use probity_service::activity::requests::{self, RequestShown, RequestsQuery};
 use probity_service::connections::ConnectionPlace;
 use probity_service::connections::trial::{RuleTrial, TriedAddress, try_keyword_rules};
@@ -14,6 +15,7 @@ use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
 use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
 use probity_service::lists::trial::{self, SettingsTrial};
 use probity_service::operator::egress::{self, CheckingAgain, EgressWays, list_ways};
+use probity_service::privacy::traces::{self, AddressTraces, SoughtAddresses, TracesQuery};
 use probity_service::webhooks::deliveries::{DeliveryHours, count_by_hour};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
@@ -39,6 +41,11 @@ pub(crate) async fn name_it(
     JsonBody(wish): JsonBody<OrganizationName>,
 ) -> Answer<NamedOrganization> {
     answer(first_steps::name_organization(&app, &caller, wish).await)
+}
+
+/// Returns when members were last active.
+pub(crate) async fn get_last_uses(Call(app, caller): Call) -> Answer<LastUses> {
+    answer(member_sessions::list_last_uses(&app, &caller).await)
 }
 
 /// Renames a key.
@@ -67,6 +74,15 @@ pub(crate) async fn get_hours(Call(app, caller): Call, PathId(id): PathId<Webhoo
 /// Finds a part of an address in the lists.
 pub(crate) async fn get_places(Call(app, caller): Call, Asking(query): Asking<LookupQuery>) -> Answer<AddressPlaces> {
     answer(find_places(&app, &caller, query).await)
+}
+
+/// Counts what an erasure would reach.
+pub(crate) async fn find_traces(
+    Call(app, caller): Call,
+    Asking(query): Asking<TracesQuery>,
+    JsonBody(sought): JsonBody<SoughtAddresses>,
+) -> Answer<AddressTraces> {
+    answer(traces::find_traces(&app, &caller, query, sought).await)
 }
 
 /// Returns the numbers of addresses verified in the last days, including today, by mail provider.

@@ -2,6 +2,7 @@
 
 mod everywhere;
 mod tombstones;
+mod traces;
 mod wishes;
 
 use std::path::{Path, PathBuf};

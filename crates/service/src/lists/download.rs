@@ -90,9 +90,11 @@ impl JobDownload {
         self.query.format.media_type()
     }
 
-    /// Returns the name of the file: the list's name, a label of the selection, and the extension of the format.
+    /// Returns the name of the file: the list's name, a label of the selection, the number of rows if the caller has it, and the
+    /// extension of the format.
     pub fn file_name(&self) -> String {
-        let extension = self.query.format.extension();
+        let rows = self.query.rows.as_ref().map_or_else(String::new, |rows| format!("{rows}."));
+        let extension = format!("{rows}{}", self.query.format.extension());
         let Some(title) = &self.job.title else { return format!("{}.{extension}", self.job.id) };
         let ends = [".csv", ".txt", ".xlsx", ".jsonl", ".ndjson", ".tsv"];
         let cut = ends.iter().find_map(|end| {

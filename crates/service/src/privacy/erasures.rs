@@ -93,7 +93,7 @@ async fn store_request(
 }
 
 /// Returns the tags of the addresses, without duplicates.
-fn tags(app: &App, caller: &Caller, emails: &[String]) -> Result<Vec<SuppressionTag>, ApiError> {
+pub(super) fn tags(app: &App, caller: &Caller, emails: &[String]) -> Result<Vec<SuppressionTag>, ApiError> {
     if emails.is_empty() || emails.len() > ADDRESSES_MAX {
         return Err(ApiError::invalid("emails", format_args!("must have 1 to {ADDRESSES_MAX} addresses")));
     }

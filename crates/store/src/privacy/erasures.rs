@@ -23,7 +23,7 @@ use crate::number::{self, OrgNo};
 use crate::records::{TypedStatements as _, listed, records};
 
 pub use crate::privacy::suppressions::SuppressionTag;
-pub use elsewhere::{drop_kept_answers, empty_receivers_answers};
+pub use elsewhere::{count_answered, drop_kept_answers, empty_receivers_answers};
 
 /// Position of a completed walk: behind the last possible job.
 pub const THROUGH: (Millis, i64) = (Millis(i64::MAX), i64::MAX);

@@ -60,13 +60,13 @@ function entered({ credentials }, values) {
 /** Error message for the field that the API names, if the form has it. */
 function told({ credentials }, failure) {
   const [, field, wrong] = (failure instanceof Refused && OF_A_FIELD.exec(failure.message)) || [];
-  return credentials.some(({ name, kind }) => name === field && kind !== "choice") ? { field, wrong: sentence(wrong ?? "") } : { failure };
+  return credentials.some(({ name }) => name === field) ? { field, wrong: sentence(wrong ?? "") } : { failure };
 }
 
 function Credential({ of: { name, label, kind, help, choices, optional }, value, set, wrong }) {
   const named = optional ? t("connections.optional", { label: described(label) }) : described(label);
   const hint = described(help);
-  if (kind === "choice") return html`<${Select} label=${named} value=${value} set=${set} hint=${hint} options=${[...(optional ? [["", "–"]] : []), ...choices.map((one) => [one, one])]} />`;
+  if (kind === "choice") return html`<${Select} label=${named} value=${value} set=${set} hint=${hint} wrong=${wrong} options=${[...(optional ? [["", "–"]] : []), ...choices.map((one) => [one, one])]} />`;
   return html`<${Field} label=${named} hint=${hint} wrong=${wrong} value=${value} set=${set} required=${!optional} name=${name}
     type=${kind === "secret" ? "password" : "text"} inputmode=${kind === "url" ? "url" : undefined} autocomplete="off" spellcheck=${false} autocapitalize="off" />`;
 }

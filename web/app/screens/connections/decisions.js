@@ -1,15 +1,18 @@
 /**
- * Decisions about planned actions, sent as they are made.
+ * Decisions about planned actions, sent as they are made. The API has no way back from "keep": it is sent once its undo offer is
+ * over, with the next decision or when the reader leaves.
  *
  * Decided actions leave the page at once. While a run executes actions, the API accepts no decisions; new ones are queued here
  * until it does.
  */
-import { useRef, useState } from "../../../vendor/lib.js";
+import { useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { toast } from "../../ui.js";
 import { t } from "../../text.js";
 
 const AGAIN_MS = 1_000;
+/** Longer than the undo offer, unless the pointer rests on it. */
+const UNDO_MS = 16_000;
 
 /** @typedef {{ run_id: string, index: number }} Planned */
 
@@ -25,6 +28,18 @@ export function useDecisions(path, again) {
   const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
   const queue = useRef(/** @type {(Planned & { decision: string })[]} */ ([]));
   const busy = useRef(false);
+  const kept = useRef(/** @type {(Planned & { decision: string })[]} */ ([]));
+  const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+  useEffect(() => () => void release(), []);
+
+  /** Sends what can no longer be undone. */
+  function release() {
+    clearTimeout(timer.current);
+    if (kept.current.length === 0) return undefined;
+    queue.current = [...queue.current, ...kept.current];
+    kept.current = [];
+    return send();
+  }
 
   async function send() {
     if (busy.current) return;
@@ -49,11 +64,27 @@ export function useDecisions(path, again) {
     }
   }
 
-  /** @param {Planned} one @param {string} decision */
-  function decide({ run_id, index }, decision) {
-    queue.current = [...queue.current, { run_id, index, decision }];
-    setDecided((before) => new Set(before).add(keyOf({ run_id, index })));
+  /** @param {Planned[]} list @param {string} decision */
+  function decide(list, decision) {
+    const made = list.map(({ run_id, index }) => ({ run_id, index, decision }));
+    setDecided((before) => new Set([...before, ...made.map(keyOf)]));
+    release();
+    if (decision === "ignore") return hold(made);
+    queue.current = [...queue.current, ...made];
     send();
+  }
+
+  /** Offers to undo. @param {(Planned & { decision: string })[]} made */
+  function hold(made) {
+    kept.current = made;
+    timer.current = setTimeout(release, UNDO_MS);
+    toast(t("review.kept", { n: made.length }), async () => {
+      if (kept.current !== made) throw new Error(t("review.too_late"));
+      clearTimeout(timer.current);
+      kept.current = [];
+      const back = new Set(made.map(keyOf));
+      setDecided((before) => new Set([...before].filter((key) => !back.has(key))));
+    });
   }
   return { decided, decide, failure, retry: send };
 }

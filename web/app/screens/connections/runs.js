@@ -7,6 +7,7 @@ import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Ago, Button, Card, Choice, Form, Note, Table } from "../../ui.js";
+import { Lists } from "./lists.js";
 import { goes, waits } from "./live.js";
 import { RunPanel } from "./run.js";
 import { actionOptions } from "./settings.js";
@@ -23,13 +24,15 @@ export function Runs({ chosen, more, ...known }) {
     <${Earlier} of=${of} rows=${rows} shown=${shown.id} more=${known.runs.more && more} />`;
 }
 
-/** Before the first run: choice of action for bad contacts, and a dry run. */
+/** Before the first run: choice of action for bad contacts and of lists, and a dry run. */
 function First({ path, platform, of, set, again }) {
   // The choice has no effect before a count is confirmed; without an action, the dry run would show nothing.
   const metered = useMetered();
   const [action, setAction] = useState(of.settings.action ?? actionOptions(platform, of)[1]?.[0] ?? "");
+  const [lists, setLists] = useState(/** @type {string[]} */ (of.settings.lists ?? []));
   async function send() {
-    if (action !== (of.settings.action ?? "")) set(await patch(path, { action: action || null }));
+    const changed = { ...(action !== (of.settings.action ?? "") && { action: action || null }), ...(String(lists) !== String(of.settings.lists ?? []) && { lists }) };
+    if (Object.keys(changed).length > 0) set(await patch(path, changed));
     await post(`${path}/runs`, { dry_run: true }, true);
     again();
   }
@@ -37,6 +40,7 @@ function First({ path, platform, of, set, again }) {
     <p>${t("connections.first_text", { platform: platform.name })}</p>
     <${Form} send=${send} submit=${t("connections.check")}>
       <${Choice} label=${t("connections.action")} value=${action} set=${setAction} options=${actionOptions(platform, of)} />
+      ${platform.lists && html`<${Lists} path=${path} isActive=${true} value=${lists} set=${setLists} />`}
       ${metered && html`<p class="quiet small">${t("connections.cost")}</p>`}
     <//>
   <//>`;

@@ -1,6 +1,6 @@
 /** Connection settings: action, criteria for bad contacts, platform account. */
 import { html } from "../../../vendor/lib.js";
-import { get, patch } from "../../api.js";
+import { Refused, get, patch } from "../../api.js";
 import { number } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -19,6 +19,15 @@ const PRESETS = {
 const ALWAYS = ["invalid", "illegitimate"];
 const STRICTNESS = ["normal", "aggressive", "custom"];
 const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "unconfirmed_contacts", "unconfirmed_percent", "tag", "field", "fix_typos", "lists"];
+
+/** Labels of the fields that the API names. */
+const LABELS = { action: "action", aggressiveness: "connections.strict", checks: "connections.checks", manual_mode: "connections.manual", tag: "lists.tag", field: "connections.field", fix_typos: "connections.fix", lists: "lists.title" };
+
+/** The error with the form's name of its field. @param {unknown} failure */
+function labelled(failure) {
+  const [, field = "", wrong = ""] = (failure instanceof Refused && /^(\w+)[^:\s]*: (.+)$/s.exec(failure.message)) || [];
+  return failure instanceof Refused && LABELS[field] ? new Refused(failure.status, failure.code, `${t("labelled", { name: t(LABELS[field]) })} ${wrong}`, failure.requestId) : failure;
+}
 
 const preset = (name) => Object.fromEntries(CHECKS.map((check) => [check, PRESETS[name].includes(check)]));
 
@@ -40,7 +49,7 @@ export function Settings(known) {
   const reasons = useReasons(known.runs.rows);
   async function send() {
     const { former } = form;
-    set(await patch(path, form.changed));
+    set(await patch(path, form.changed).catch((failure) => { throw labelled(failure); }));
     form.sent();
     toast(t("saved"), () => patch(path, former).then(set));
   }

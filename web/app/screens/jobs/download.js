@@ -42,6 +42,8 @@ export function Download({ of, filter, count, up = false, these = false }) {
     ["all", t("lists.everything"), of.rows + (columns ? of.without ?? 0 : 0)],
   ]);
   const n = choices.find(([name]) => name === what)?.[2];
+  // The server puts the number into the file's name.
+  const named = { ...query, rows: n };
   const label = these ? t("lists.download_these") : filtered && count !== undefined ? t("lists.download_n", { n: count }) : t("lists.download");
   return html`<${Menu} kind=${these ? "slim" : "primary"} up=${up} label=${html`<${Icon} name="download" />${label}<${Icon} name="down" />`}>
     <fieldset class="field"><legend>${t("lists.which")}</legend><div class="stack tight">${choices.map(([name, text, rows]) => html`<div class="choice" key=${name}>
@@ -49,7 +51,7 @@ export function Download({ of, filter, count, up = false, these = false }) {
       <label for=${`${id}-${name}`}>${text} <span class="quiet">${rows !== undefined && number(rows)}</span></label></div>`)}</div></fieldset>
     <${Switch} label=${t("lists.format")} options=${FORMATS.map((name) => [name, t(`format.${name}`)])} value=${format} set=${setFormat} />
     ${kept && html`<${Check} label=${t("lists.own_columns")} checked=${own} set=${setOwn} />`}
-    <a class="button primary" download href=${address(path, query)} onClick=${taking(path, query)}><${Icon} name="download" />${n === undefined ? t("lists.download_as", { format: t(`format.${format}`) }) : t("lists.download_rows", { n, format: t(`format.${format}`) })}</a>
+    <a class="button primary" download href=${address(path, named)} onClick=${taking(path, named)}><${Icon} name="download" />${n === undefined ? t("lists.download_as", { format: t(`format.${format}`) }) : t("lists.download_rows", { n, format: t(`format.${format}`) })}</a>
   <//>`;
 }
 

@@ -10,6 +10,7 @@ import { keepKey } from "../../../docs/testkey.js";
 import { t } from "../../text.js";
 import { Dialog, Icon, Note, Secret } from "../../ui.js";
 import { Code } from "../../ui/code.js";
+import { kindOf } from "./presets.js";
 
 /** First call that the key's scopes allow. @param {{ scopes: string[] }} key */
 const firstCall = ({ scopes }) => (scopes.includes("verify") ? "/v1/verify?email=name@example.com" : "/v1/check-key");
@@ -23,6 +24,7 @@ export function Made({ of: key, close }) {
   return html`<${Dialog} title=${t("keys.made")} wide=${true} close=${close}>
     <${Note} kind=${open ? undefined : "warning"} focused=${true}>${open ? t("keys.public") : t("keys.once")}<//>
     <${Secret} text=${key.secret} label=${t("keys.made")} />
+    <p class="small quiet">${kindOf(key)}</p>
     ${key.replaces && html`<p>${Date.parse(key.replaces.expires_at) > Date.now() ? t("keys.until", { name: key.name, time: time(key.replaces.expires_at) }) : t("keys.ended", { name: key.name })}</p>`}
     ${open ? html`<div><a class="button" href=${link(["widget"], { key: key.secret })}>${t("keys.widget")}</a></div>` : html`<${Code} title=${t("keys.first_call")} languages=${LANGUAGES} write=${write} />
       <${FirstUse} id=${key.id} />`}

@@ -1,4 +1,5 @@
 /** Permission presets of keys: common sets of scopes, all scopes, or a custom set. */
+import { t } from "../../text.js";
 
 export const SCOPES = [
   "verify", "read:jobs", "write:jobs", "read:account", "write:account", "read:team", "write:team", "read:reports",
@@ -28,3 +29,6 @@ export function presetOf({ kind, scopes }) {
   if (kind !== "rk") return { live: "all", test: "test", pub: "widget" }[kind] ?? "own";
   return Object.entries(SETS).find(([, set]) => set.length === scopes.length && set.every((scope) => scopes.includes(scope)))?.[0] ?? "own";
 }
+
+/** Meaning of a key's prefix. @param {{ kind: string, prefix: string }} key */
+export const kindOf = ({ kind, prefix }) => t(`keys.kind.${kind}`, { prefix: `${prefix.split("_").slice(0, 2).join("_")}_` });

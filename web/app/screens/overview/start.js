@@ -63,9 +63,9 @@ const Share = ({ of }) => html`<svg class="done-ring" viewBox="0 0 36 36" aria-h
 
 /** @param {FirstStep & { isNext: boolean }} props */
 function Step({ name, done, isNext, act }) {
-  return html`<li class=${done ? "done" : isNext ? "next" : undefined}>
+  return html`<li class=${done ? "done" : isNext ? "next" : undefined} title=${done ? undefined : t(`start.${name}_text`)}>
     ${done ? html`<${Glyph} of="passed" />` : html`<span class="ring" aria-hidden="true"></span>`}
-    <div><strong>${t(`start.${name}`)}</strong>${done ? html`<span class="hidden-text"> ${t("start.is_done")}</span>` : isNext && html`<p class="quiet small">${t(`start.${name}_text`)}</p>`}</div>
+    <div><strong>${t(`start.${name}`)}</strong>${done && html`<span class="hidden-text"> ${t("start.is_done")}</span>`}</div>
     ${!done && act(t(`start.${name}_act`))}
   </li>`;
 }

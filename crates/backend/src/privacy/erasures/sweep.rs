@@ -26,8 +26,7 @@ use probity_store::webhooks::outbox;
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::jobs::chunk;
-use crate::privacy::erasures::names::names;
-use crate::privacy::erasures::{Keeper, tag};
+use crate::privacy::erasures::{Keeper, names_any, tag};
 use crate::webhooks::Callbacks;
 
 /// Jobs looked up at a time.
@@ -76,7 +75,7 @@ impl Matcher {
 
     /// Whether a text names an address of the erasure.
     fn names(&self, text: &str) -> bool {
-        names(text, &|email| self.is_erased(email))
+        names_any(&self.secrets, self.org, &self.tags, text)
     }
 
     fn is_erased_text(&self, row: &[u8]) -> bool {

@@ -96,6 +96,7 @@ fn commands_are_understood() {
         "deliveries list --state exhausted --limit 5",
         "deliveries show dlv_1",
         "deliveries resend dlv_1",
+        "erasures find a@example.org b@example.org",
         "erasures erase a@example.org b@example.org",
         "erasures show era_1",
         "webhooks create https://crm.example.com --name CRM --event job.finished --event status.risky --test",

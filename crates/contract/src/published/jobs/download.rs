@@ -7,7 +7,7 @@ use utoipa::openapi::path::ParameterStyle;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, flag, names, search_text, text};
+use crate::parameters::{describe_query, flag, matching, names, search_text, text};
 use crate::query::{FromQuery, Query};
 
 /// Column sets of a file, the default first.
@@ -74,6 +74,8 @@ pub struct DownloadQuery {
     pub original: bool,
     /// Language of the summary in a workbook.
     pub language: PageLanguage,
+    /// Number of rows for the name of the file.
+    pub rows: Option<String>,
 }
 
 impl FromQuery for DownloadQuery {
@@ -97,9 +99,18 @@ impl FromQuery for DownloadQuery {
             q: query.filled("q")?,
             domain: query.filled("domain")?,
             language: language.and_then(|tag| PageLanguage::from_name(&tag)).unwrap_or_default(),
+            rows: rows(query)?,
             original: query.one_of("columns", &COLUMNS)?.as_deref() == Some(ORIGINAL),
         })
     }
+}
+
+/// Reads a number of rows, of as many digits as a list can have.
+fn rows(query: &Query) -> Result<Option<String>, ApiError> {
+    let given = query.filled("rows")?;
+    let is_number = |text: &String| text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let refused = || ApiError::invalid("rows", "must be a whole number of at most 9 digits");
+    if given.as_ref().is_none_or(is_number) { Ok(given) } else { Err(refused()) }
 }
 
 /// Parses statuses separated by commas.
@@ -133,4 +144,5 @@ describe_query! { DownloadQuery:
     "columns" = "`original`: puts the columns of the file uploaded in the dashboard before the results, without repeating the \
         address. In JSON lines, the fields of the file come first and the result is under `probity`. 404 if the job was not created \
         from a file, or the file is no longer kept.", names(COLUMNS).default(Some("results".into())), "results";
+    "rows" = "Number of rows, as you know it, to put in the name of the file. It selects nothing.", matching("^[0-9]{0,9}$"), "1234";
 }

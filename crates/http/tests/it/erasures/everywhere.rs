@@ -16,11 +16,11 @@ use crate::test_app::{Call, TestApp};
 use crate::webhooks::receivers::{Manner, Receiver};
 
 /// Another spelling of the canary's mailbox.
-const SPELLED: &str = "kanarie.7h2k@TAKES-ALL.com";
+pub(super) const SPELLED: &str = "kanarie.7h2k@TAKES-ALL.com";
 const ERASED: [&str; 3] = [CANARY, WAITING, SUGGESTED];
 
 /// Starts a receiver that returns the body it receives.
-async fn parrot() -> Receiver {
+pub(super) async fn parrot() -> Receiver {
     let manner = Manner::ByRequest(|request| {
         let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         Manner::Say(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()))

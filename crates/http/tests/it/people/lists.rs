@@ -89,16 +89,18 @@ async fn a_part_of_a_list_is_found_and_taken_away_alike() {
             let taken: Vec<_> = file.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().to_owned()).collect();
             assert_eq!(taken, rows, "{query}");
         }
-        for (query, name) in
-            [("", "kunden-größe.verified.csv"), ("?status=passed&format=ndjson", "kunden-größe.deliverable.ndjson")]
-        {
+        for (query, name) in [
+            ("", "kunden-größe.verified.csv"),
+            ("?status=passed&format=ndjson", "kunden-größe.deliverable.ndjson"),
+            ("?status=passed&rows=1", "kunden-größe.deliverable.1.csv"),
+        ] {
             let file = ann.get(&format!("{download}/download{query}")).await;
             let named = file.header("content-disposition").unwrap();
             let whole = named.rsplit("UTF-8''").next().unwrap();
             let decoded = percent_encoding::percent_decode_str(whole).decode_utf8().unwrap();
             assert_eq!(decoded, name);
         }
-        for refused in ["status=good", "status=passed,good", "domain=a%20b"] {
+        for refused in ["status=good", "status=passed,good", "domain=a%20b", "rows=..%2f"] {
             ann.get(&format!("{download}/download?{refused}")).await.error(400, "invalid_request");
         }
         let domains = ann.get(&format!("{path}/domains")).await.ok(200);

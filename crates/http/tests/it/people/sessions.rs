@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use probity_account::role::MemberRole;
+use probity_store::accounts::users::TeamMember;
 use serde_json::json;
 
 use super::browser::Browser;
@@ -134,6 +135,25 @@ async fn sessions_of_a_person_who_is_removed_are_over() {
         assert!(!browser.is_in().await);
         browser.get("/app/v1/organization").await.error(401, "not_signed_in");
         Browser::new(app).sign_in(ANN, PASSWORD).await.error(401, "sign_in_failed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_team_sees_when_its_members_were_last_active() {
+    TestApp::each(config(), async |app| {
+        let (org, other) = (app.org("Example Ltd", 0).await, app.org("Another Ltd", 0).await);
+        let (bob, mut his) = signed_in(app, &org, "bob@example.com", MemberRole::Contributor).await;
+        signed_in(app, &other, "eve@example.com", MemberRole::Administrator).await;
+        pass(Duration::from_hours(2)).await;
+        let (ann, mut hers) = signed_in(app, &org, ANN, MemberRole::Contributor).await;
+        let seen = hers.get("/app/users/last-uses").await.ok(200);
+        let at = |user: &TeamMember| seen[user.id.to_string()].as_str().unwrap().to_owned();
+        assert!(at(&bob) < at(&ann), "{seen}");
+        assert_eq!(seen.as_object().unwrap().len(), 2, "none of another team: {seen}");
+        his.post("/app/sign-out", &json!({})).await.ok(200);
+        let seen = hers.get("/app/users/last-uses").await.ok(200);
+        assert!(seen.get(bob.id.to_string()).is_none(), "{seen}");
     })
     .await;
 }

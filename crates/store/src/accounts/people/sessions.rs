@@ -83,6 +83,8 @@ statements! {
                 WHERE s.token_hash = $1 AND u.status = 'active'";
     OF_USER = "SELECT org_no, id, user_id, client, created_at, seen_at FROM session \
                WHERE org_no = $1 AND user_id = $2 AND seen_at > $3 AND created_at > $4 ORDER BY seen_at DESC, id DESC";
+    LAST_USES = "SELECT user_id, MAX(seen_at) AS seen_at FROM session \
+                 WHERE org_no = $1 AND seen_at > $2 AND created_at > $3 GROUP BY user_id";
     TOUCH = "UPDATE session SET seen_at = $3 WHERE org_no = $1 AND id = $2 AND seen_at < $3";
     RENEW = "UPDATE session SET token_hash = $3 WHERE org_no = $1 AND id = $2";
     REVOKE = "DELETE FROM session WHERE org_no = $1 AND user_id = $2 AND id = $3";
@@ -123,6 +125,16 @@ pub async fn of_user(
 ) -> Result<Vec<StoredSession>> {
     let (seen_after, begun_after) = (now - lifetimes.idle_ms, now - lifetimes.absolute_ms);
     conn.all(&OF_USER, args![org, user, seen_after, begun_after]).await
+}
+
+/// Last use of the unexpired sessions of each user of an organization.
+pub async fn last_uses(
+    conn: &mut Conn,
+    org: OrgNo,
+    lifetimes: SessionLifetimes,
+    now: Millis,
+) -> Result<Vec<(UserId, Millis)>> {
+    conn.all(&LAST_USES, args![org, now - lifetimes.idle_ms, now - lifetimes.absolute_ms]).await
 }
 
 /// Records the use of a session.

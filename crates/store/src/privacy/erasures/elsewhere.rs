@@ -7,8 +7,9 @@
 use probity_mail::time::Millis;
 
 use crate::db::error::Result;
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Data dated later than this, in milliseconds from now, was dated by a fast clock.
 const AHEAD_MS: i64 = 24 * 3_600_000;
@@ -22,8 +23,17 @@ statements! {
         FROM outbox_attempt a JOIN outbox o ON o.org_no = a.org_no AND o.id = a.id \
         WHERE a.org_no = $1 AND o.created_at <= $2 AND LENGTH(a.answer) > 0 \
         AND COALESCE((SELECT j.test FROM job j WHERE j.org_no = $1 AND j.id = o.job_id), 0) = $3 LIMIT $4)";
+    COUNT_ANSWERED = "SELECT COUNT(*) AS deliveries FROM (SELECT 1 AS one FROM outbox o WHERE o.org_no = $1 \
+        AND (LENGTH(o.last_answer) > 0 \
+        OR EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.org_no = $1 AND a.id = o.id AND LENGTH(a.answer) > 0)) \
+        AND COALESCE((SELECT j.test FROM job j WHERE j.org_no = $1 AND j.id = o.job_id), 0) = $2 LIMIT $3) AS part";
     DROP_KEPT = "DELETE FROM idempotency WHERE org_no = $1 AND key_hash IN (SELECT key_hash FROM idempotency \
         WHERE org_no = $1 AND (created_at <= $2 OR created_at > $4) AND names_address = 1 AND answer IS NOT NULL LIMIT $3)";
+}
+
+/// Number of deliveries with an endpoint response, which [`empty_receivers_answers`] empties: `at_most` or less.
+pub async fn count_answered(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<i64> {
+    conn.one(&COUNT_ANSWERED, args![org, test, at_most]).await
 }
 
 /// Empties up to `at_most` endpoint responses to deliveries created before a time; returns their number. Last responses come first:

@@ -1,5 +1,6 @@
 //! Tests of a machine that cannot probe mail servers: live lists wait, lists of the sandbox do not.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +47,10 @@ impl Machine {
 }
 
 impl Checkup for Machine {
+    fn config_file(&self) -> &Path {
+        Path::new("/etc/probity/probity.toml")
+    }
+
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
         self.essentials()
     }
@@ -75,7 +80,7 @@ fn ok(name: &'static str, found: &'static str) -> Check {
 }
 
 fn fail(name: &'static str, found: &'static str) -> Check {
-    Check::fail(name, found, "mend it")
+    Check::fail(name, found, "mend it").with_config("[probe]\nport = 25")
 }
 
 /// Asserts that no row of a list has a verdict.
@@ -148,6 +153,10 @@ async fn whoever_runs_the_installation_has_it_checked_again() {
     app.store.write(|tx| instance::set_once(tx, OPERATORS, &id).scope_boxed()).await.unwrap();
     let (_, mut ann) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
     pass(LONG).await;
+    let checkup = ann.get("/app/egress").await.ok(200)["data"][0]["state"]["checkup"].clone();
+    assert_eq!(checkup["config_file"], "/etc/probity/probity.toml");
+    let lines: Vec<_> = checkup["checks"].as_array().unwrap().iter().map(|check| &check["config"]).collect();
+    assert_eq!(lines, [&Value::Null, &json!("[probe]\nport = 25")], "{checkup}");
     machine.is_now(vec![resolver(ok), port(ok)]);
     pass(REPORTED).await;
     assert_eq!(ann.get("/app/egress").await.ok(200)["missing"], "port");
