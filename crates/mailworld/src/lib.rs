@@ -11,6 +11,7 @@
 mod clock;
 mod dialect;
 mod dns;
+mod list;
 pub mod load;
 mod loopback;
 mod mailbox;
@@ -23,6 +24,7 @@ mod world;
 mod zone;
 
 pub use dialect::{Phrase, ServerDialect};
+pub use list::verify_list;
 pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;

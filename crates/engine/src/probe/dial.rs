@@ -101,6 +101,7 @@ impl Probe<'_> {
         if was_under_way {
             self.domain = Some(self.parts.work.domain(customer).await);
         }
+        self.catch_up().await;
         slot
     }
 
