@@ -218,7 +218,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Made-up recipients that check acceptances: one in each flight, once a server that may start to lie has found many missing.
+/// Made-up recipients that check acceptances: one in each flight, once a server that may start to lie has found many missing. A flight
+/// is no longer than the refusals that a session may meet.
 fn checks(policy: &Policy, load: &SiteLoad) -> u64 {
     let trusted = match policy.suspect_after_misses {
         Some(_) => 1,
@@ -227,7 +228,8 @@ fn checks(policy: &Policy, load: &SiteLoad) -> u64 {
     };
     let until = trusted.saturating_sub(load.before.missing);
     let checked = load.addresses * load.missing.saturating_sub(until) / load.missing.max(1);
-    checked.div_ceil(u64::from(policy.flight_rcpt.saturating_sub(1).max(1)))
+    let flight = policy.flight_rcpt.min(policy.refused_per_session);
+    checked.div_ceil(u64::from(flight.saturating_sub(1).max(1)))
 }
 
 /// A token bucket that starts full.
@@ -350,12 +352,12 @@ mod tests {
 
     #[test]
     fn many_misses_cost_a_made_up_recipient_in_each_flight() {
-        // After 10 of 20, half of 200 addresses are checked, 9 in a flight of 10: 12 more. 20 an hour, 15 at once: 17 of 32.
+        // After 10 of 20, half of 200 addresses are checked, 4 in a flight of 5: 25 more. 20 an hour, 15 at once: 30 of 45.
         let load = SiteLoad { missing: 20, ..one_domain(200) };
-        assert_eq!(least("mx.example.com", load, &[100]), (51 * MINUTE, BoundLimit::Missing));
-        // Where 10 were found before, all are checked: 23 more, and no burst.
+        assert_eq!(least("mx.example.com", load, &[100]), (90 * MINUTE, BoundLimit::Missing));
+        // Where 10 were found before, all are checked: 50 more, and no burst.
         let before = SiteUse { recipients: 100, missing: 15, ms: 0 };
-        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (129 * MINUTE, BoundLimit::Missing));
+        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (210 * MINUTE, BoundLimit::Missing));
         // A known provider is not checked.
         assert_eq!(least("mx01.mail.icloud.com", load, &[100]).1, BoundLimit::Rate);
     }
