@@ -50,10 +50,10 @@ pub struct SiteUse {
     pub ms: i64,
 }
 
-/// What makes a site take its time.
+/// What a site waits for longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BoundLimit {
-    /// Nothing does.
+    /// Its bursts take everybody at once.
     #[default]
     Nothing,
     /// Recipients a minute.
@@ -68,12 +68,12 @@ pub enum BoundLimit {
     Deferrals,
 }
 
-/// Least time of one site.
+/// Least time of one site, and who has to wait for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteBound {
-    /// The time.
+    /// From now on; 0 also where nobody is asked.
     pub ms: i64,
-    /// What makes it so long.
+    /// The limit that ends last.
     pub limit: BoundLimit,
     /// Addresses that share the rate below: those of the site or, where one source alone takes longest, of its largest domain.
     pub addresses: u64,
