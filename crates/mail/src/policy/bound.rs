@@ -157,19 +157,27 @@ impl<'a> Part<'a> {
 
     fn ms(&self) -> (i64, BoundLimit) {
         let load = self.load;
-        let deferrals = if load.deferred > 0 { load.deferral_ms } else { 0 };
         let times = [
-            (deferrals.max(load.due_ms), BoundLimit::Deferrals),
+            (self.deferrals_ms().max(load.due_ms), BoundLimit::Deferrals),
             (self.sessions_ms().saturating_add(load.closed_ms), BoundLimit::Sessions),
             (self.missing_ms().saturating_add(load.closed_ms), BoundLimit::Missing),
-            (self.rate_ms().saturating_add(load.closed_ms), BoundLimit::Rate),
+            (self.rate_ms(self.recipients()).saturating_add(load.closed_ms), BoundLimit::Rate),
             (self.pauses_ms().saturating_add(load.closed_ms), BoundLimit::Pauses),
         ];
         let longest = times.into_iter().max_by_key(|(ms, _)| *ms);
         longest.filter(|(ms, _)| *ms > 0).unwrap_or_default()
     }
 
-    fn rate_ms(&self) -> i64 {
+    /// The last one that is put off waits for its first turn, and then for its second one.
+    fn deferrals_ms(&self) -> i64 {
+        let deferred = self.share(self.load.deferred);
+        if deferred == 0 {
+            return 0;
+        }
+        self.rate_ms(deferred).saturating_add(self.load.closed_ms).saturating_add(self.load.deferral_ms)
+    }
+
+    fn rate_ms(&self, recipients: u64) -> i64 {
         let bucket = Bucket {
             at_once: self.warmths.iter().map(|warmth| u64::from(self.burst() / self.cost(*warmth))).sum(),
             count: u64::from(self.policy.rcpt_per_minute) * self.rate_share(),
@@ -177,7 +185,7 @@ impl<'a> Part<'a> {
             debt: false,
         };
         let before = self.share(self.load.before.recipients);
-        bucket.ms(self.recipients(), before, self.load.before.ms)
+        bucket.ms(recipients, before, self.load.before.ms)
     }
 
     fn sessions_ms(&self) -> i64 {
@@ -390,9 +398,9 @@ mod tests {
 
     #[test]
     fn deferrals_ask_again_and_pauses_come_first() {
-        // 60 a minute, 15 at once. 100 addresses are put off for 5 minutes: 200 recipients take less.
-        let load = SiteLoad { deferred: 100, deferral_ms: 5 * MINUTE, ..one_domain(100) };
-        assert_eq!(least("mx.example.com", load, &[100]), (5 * MINUTE, BoundLimit::Deferrals));
+        // 60 a minute, 15 at once. 75 addresses are put off for 5 minutes, the last one after a minute: 150 recipients take less.
+        let load = SiteLoad { deferred: 75, deferral_ms: 5 * MINUTE, ..one_domain(75) };
+        assert_eq!(least("mx.example.com", load, &[100]), (6 * MINUTE, BoundLimit::Deferrals));
         // 600 of them do not.
         let load = SiteLoad { deferred: 615, ..SiteLoad { addresses: 600, largest_domain: 600, ..load } };
         assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, BoundLimit::Rate));
