@@ -17,6 +17,7 @@ mod loopback;
 mod mailbox;
 mod memory;
 mod personality;
+mod realistic;
 mod record;
 pub mod sandbox;
 mod session;
@@ -32,6 +33,7 @@ pub use personality::{
     AfterMisses, AfterRefusal, At, ClientRefusal, FaultKind, Greylist, Misbehaviour, Personality, Pipelining,
     Recipients, ReplyFault, ServerLimits, ServerPace, Tls,
 };
+pub use realistic::RealisticList;
 pub use record::{Happening, HostCounts, RecordedEvent, Trace, TraceHash};
 pub use world::{Builder, Host, HostPlan, HostReach, World, WorldError};
 pub use zone::{DnsFault, Mx, Zone};
