@@ -43,8 +43,8 @@ pub(crate) type SiteKey = (u16, Arc<str>);
 
 pub(crate) struct SiteTable {
     sites: Mutex<LruCache<SiteKey, Arc<Site>>>,
-    /// Sites of domains with many probed addresses.
-    homes: Mutex<LruCache<Arc<str>, Arc<str>>>,
+    /// Sites of domains with many probed addresses, each with the source that probes the domain.
+    homes: Mutex<LruCache<Arc<str>, (Arc<str>, u16)>>,
     watch: Arc<SiteWatch>,
 }
 
@@ -72,14 +72,14 @@ impl SiteTable {
         sites.peek(&(source, name.clone())).cloned()
     }
 
-    /// Remembers the site that takes a domain's mail.
-    pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site) {
+    /// Remembers the site that takes a domain's mail, and the source that probes it.
+    pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site, source: u16) {
         let mut homes = locked(&self.homes);
-        homes.put(domain.clone(), site.name().clone());
+        homes.put(domain.clone(), (site.name().clone(), source));
     }
 
-    /// The site that took a domain's mail at its last probe.
-    pub(crate) fn home(&self, domain: &str) -> Option<Arc<str>> {
+    /// The site that took a domain's mail at its last probe, and the source that probed it.
+    pub(crate) fn home(&self, domain: &str) -> Option<(Arc<str>, u16)> {
         locked(&self.homes).get(domain).cloned()
     }
 

@@ -140,6 +140,14 @@ impl<'a> Probe<'a> {
         (self.met, self.missing) = ((host, known), 0);
     }
 
+    /// Learns what other plans of the domain have shown at this MX host meanwhile: each made-up recipient is a miss to the server.
+    async fn catch_up(&mut self) {
+        let (knowledge, host, now) = (&self.parts.knowledge, self.met.0.clone(), self.parts.clock.now());
+        let known = knowledge.of_domain(&self.destination.domain, &host, now).await;
+        self.plan.catch_up(known);
+        self.met.1 = known;
+    }
+
     /// Runs the probe under a domain permit.
     pub(crate) fn under(self, domain: QueuePermit) -> Self {
         Self { domain: Some(domain), ..self }
@@ -163,6 +171,8 @@ impl<'a> Probe<'a> {
                 ProbeAction::Leave => {
                     let giving_up = std::mem::take(&mut self.wanted);
                     self.release(giving_up, false).await;
+                    // The next plan in the queue may be of the same domain.
+                    self.remember().await;
                     self.plan.left();
                 }
                 ProbeAction::Done => {
@@ -378,11 +388,12 @@ impl<'a> Probe<'a> {
 
     /// Stores the plan's facts about its domain at the host it was at. A contradicted fact is removed.
     async fn remember(&mut self) {
-        let (host, known) = &self.met;
+        let (host, known) = &mut self.met;
         let (knowledge, now) = (&self.parts.knowledge, self.parts.clock.now());
         let (catch_all, accepts_others) = (self.plan.catch_all(), self.plan.accepts_others());
         let facts = knowledge.learned(*known, catch_all, self.missing > 0, accepts_others, now);
         if facts != DomainFacts::default() {
+            *known = KnownDomain { catch_all, accepts_others };
             knowledge.facts.remember(&self.destination.domain, host, facts).await;
         }
     }

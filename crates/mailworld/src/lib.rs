@@ -11,11 +11,13 @@
 mod clock;
 mod dialect;
 mod dns;
+mod list;
 pub mod load;
 mod loopback;
 mod mailbox;
 mod memory;
 mod personality;
+mod realistic;
 mod record;
 pub mod sandbox;
 mod session;
@@ -23,6 +25,7 @@ mod world;
 mod zone;
 
 pub use dialect::{Phrase, ServerDialect};
+pub use list::verify_list;
 pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;
@@ -30,6 +33,7 @@ pub use personality::{
     AfterMisses, AfterRefusal, At, ClientRefusal, FaultKind, Greylist, Misbehaviour, Personality, Pipelining,
     Recipients, ReplyFault, ServerLimits, ServerPace, Tls,
 };
+pub use realistic::RealisticList;
 pub use record::{Happening, HostCounts, RecordedEvent, Trace, TraceHash};
 pub use world::{Builder, Host, HostPlan, HostReach, World, WorldError};
 pub use zone::{DnsFault, Mx, Zone};

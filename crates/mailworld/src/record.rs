@@ -1,6 +1,6 @@
 //! Record of a run: counters for assertions, and a trace whose hash shows whether two runs were the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,7 @@ const MAX_REMEMBERED: usize = 100_000;
 
 /// Time for which a host counts misses against a client, in milliseconds.
 const MISS_WINDOW_MS: i64 = 3_600_000;
+const MINUTE_MS: i64 = 60_000;
 
 /// Locks, even after a panic elsewhere: the values are counters, valid after each step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,6 +34,8 @@ pub struct HostCounts {
     pub open: u64,
     /// Maximum concurrent connections of one client.
     pub most_from_one_source: u64,
+    /// Maximum RCPT commands of one client within a minute; 0 in runs without a trace.
+    pub most_in_a_minute: u64,
     /// Command lines received.
     pub commands: u64,
     pub mail: u64,
@@ -59,6 +62,8 @@ pub(crate) struct HostState {
     /// Replaces the described personality from the next connection on.
     pub(crate) retuned: Mutex<Option<Arc<Personality>>>,
     sources: Mutex<BTreeMap<IpAddr, RecordedSource>>,
+    /// Whether the times of RCPT commands are counted.
+    traced: bool,
     first_seen: Mutex<BTreeMap<String, i64>>,
 }
 
@@ -68,6 +73,9 @@ struct RecordedSource {
     most: u64,
     misses: u32,
     misses_since_ms: i64,
+    /// Times of the RCPT commands of the last minute, and the most that there were.
+    minute: VecDeque<i64>,
+    most_in_a_minute: u64,
 }
 
 #[derive(Debug, Default)]
@@ -113,6 +121,20 @@ impl HostState {
         }
         entry.misses += 1;
         entry.misses
+    }
+
+    /// Counts an RCPT command of a client.
+    pub(crate) fn asked(&self, source: IpAddr, now_ms: i64) {
+        if !self.traced {
+            return;
+        }
+        let mut sources = lock(&self.sources);
+        let entry = sources.entry(source).or_default();
+        entry.minute.push_back(now_ms);
+        while entry.minute.front().is_some_and(|at| now_ms - at >= MINUTE_MS) {
+            entry.minute.pop_front();
+        }
+        entry.most_in_a_minute = entry.most_in_a_minute.max(entry.minute.len() as u64);
     }
 
     /// Misses of a client within the hour.
@@ -162,10 +184,12 @@ impl HostState {
 
     pub(crate) fn counts(&self) -> HostCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let sources = lock(&self.sources);
         HostCounts {
             connections: read(&self.counts.connections),
             open: read(&self.counts.open),
-            most_from_one_source: lock(&self.sources).values().map(|s| s.most).max().unwrap_or(0),
+            most_from_one_source: sources.values().map(|s| s.most).max().unwrap_or(0),
+            most_in_a_minute: sources.values().map(|s| s.most_in_a_minute).max().unwrap_or(0),
             commands: read(&self.counts.commands),
             mail: read(&self.counts.mail),
             rcpt: read(&self.counts.rcpt),
@@ -287,19 +311,21 @@ impl RunRecord {
 
     pub(crate) fn host(&self, name: &Arc<str>) -> Arc<HostState> {
         let mut hosts = lock(&self.hosts);
-        Arc::clone(hosts.entry(Arc::clone(name)).or_default())
+        let new = || Arc::new(HostState { traced: self.trace.is_some(), ..HostState::default() });
+        Arc::clone(hosts.entry(Arc::clone(name)).or_insert_with(new))
     }
 
     pub(crate) fn counts(&self, name: &str) -> HostCounts {
         lock(&self.hosts).get(name).map(|host| host.counts()).unwrap_or_default()
     }
 
-    /// Sums over all hosts (of `most_from_one_source`: the largest).
+    /// Sums over all hosts (of `most_from_one_source` and `most_in_a_minute`: the largest).
     pub(crate) fn sums(&self) -> HostCounts {
         lock(&self.hosts).values().map(|host| host.counts()).fold(HostCounts::default(), |a, b| HostCounts {
             connections: a.connections + b.connections,
             open: a.open + b.open,
             most_from_one_source: a.most_from_one_source.max(b.most_from_one_source),
+            most_in_a_minute: a.most_in_a_minute.max(b.most_in_a_minute),
             commands: a.commands + b.commands,
             mail: a.mail + b.mail,
             rcpt: a.rcpt + b.rcpt,

@@ -164,7 +164,7 @@ impl ListForecast {
         &mut self.domains[number as usize]
     }
 
-    /// Books a verdict.
+    /// Books a verdict, which shows where its domain's mail goes and how many are missing there.
     pub(crate) fn settled(&mut self, row: u32, verification: &Verification, now: Millis) {
         let domain = self.domain(row);
         domain.left = domain.left.saturating_sub(1);

@@ -41,7 +41,9 @@ impl SiteState {
     pub(super) fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, SiteHold> {
         let mut granted = want;
         if let Some(missing) = &self.missing {
-            granted = granted.min(missing_left(missing, now, effort, warmth)?);
+            let left = missing_left(missing, now, effort, warmth)?;
+            // A flight of one would need a made-up recipient, a miss, for each acceptance; what it overdraws is paid back first.
+            granted = granted.min(self.governor.as_ref().map_or(left, |governor| governor.recipients_for(left)));
         }
         let cost = self.cost(warmth);
         if let Some(rate) = &mut self.rate {

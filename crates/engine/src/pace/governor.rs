@@ -27,6 +27,13 @@ impl MissingShareGovernor {
         if self.share_percent() > self.limits.slow_percent { 2 } else { 1 }
     }
 
+    /// Recipients of which `missing` are expected to be missing: as many, unless a sample has shown that most exist.
+    pub(crate) fn recipients_for(&self, missing: u32) -> u32 {
+        let share = self.share_percent();
+        let is_known = self.missing.len() >= GOVERNOR_SAMPLE_MIN as usize && share <= self.limits.slow_percent;
+        if is_known { missing.saturating_mul(100) / share.max(1) } else { missing }
+    }
+
     /// Books replies: recipients answered, and those missing.
     pub(crate) fn record_findings(&mut self, now: Millis, answered: u32, missing: u32) {
         let window = usize::try_from(self.limits.window).unwrap_or(usize::MAX);
@@ -57,6 +64,17 @@ mod tests {
 
     const LIMITS: policy::GovernorPolicy =
         policy::GovernorPolicy { window: 200, slow_percent: 35, pause_percent: 60, pause_ms: 3_600_000 };
+
+    #[test]
+    fn it_expects_as_many_missing_ones_as_there_were() {
+        let expected = |answered, missing| {
+            let mut governor = MissingShareGovernor::new(LIMITS);
+            governor.record_findings(Millis(0), answered, missing);
+            governor.recipients_for(2)
+        };
+        // Too few to tell, a tenth, none, and so many that the site is slowed down.
+        assert_eq!([(49, 0), (50, 5), (50, 0), (50, 18)].map(|(all, missing)| expected(all, missing)), [2, 20, 200, 2]);
+    }
 
     #[test]
     fn it_slows_down_and_then_pauses_by_the_share_of_the_last_ones() {

@@ -26,28 +26,27 @@ impl Pacing {
         self.sites.site(self.sources.paced_as(source), host, policy)
     }
 
-    fn known(&self, source: u16, site: &Arc<str>) -> Option<Arc<Site>> {
+    /// The site of this name as a source sees it, if remembered.
+    pub(crate) fn known(&self, source: u16, site: &Arc<str>) -> Option<Arc<Site>> {
         self.sites.known(self.sources.paced_as(source), site)
     }
 
     /// Capacity of a destination in the near future; see [`Verifier::room`](crate::verifier::Verifier::room) for its forms.
     pub(crate) fn room(&self, destination: &str, source: Option<&str>, now: Millis) -> DestinationCapacity {
-        let domain = destination.strip_prefix('@');
-        let site = match domain {
-            Some(domain) => self.sites.home(domain),
-            None => Some(destination.into()),
+        let home = match destination.strip_prefix('@') {
+            Some(domain) => self.sites.home(domain).map(|(site, source)| (site, Some(source))),
+            None => Some((destination.into(), None)),
         };
-        let Some(site) = site else { return DestinationCapacity::Now(u32::MAX) };
+        let Some((site, first)) = home else { return DestinationCapacity::Now(u32::MAX) };
         let fixed = source.and_then(|name| self.sources.named(name));
         let room = |source: u16| {
             let site = self.known(source, &site);
             site.map_or(DestinationCapacity::Now(u32::MAX), |site| site.outlook(now, self.sources.warmth(source, now)))
         };
-        match (fixed, domain) {
+        match (fixed, first) {
             (Some(source), _) => room(source),
             // A domain is probed from the first source that is not paused, and from no other.
-            (None, Some(domain)) => {
-                let first = self.sources.first(domain);
+            (None, Some(first)) => {
                 let shut = |source: &u16| self.known(*source, &site).is_some_and(|site| site.closed(now).is_some());
                 room(self.sources.starting_at(first).find(|source| !shut(source)).unwrap_or(first))
             }

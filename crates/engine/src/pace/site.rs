@@ -68,7 +68,7 @@ pub(crate) struct Site {
     /// Plans at this site or on their way to it.
     pub(super) interest: AtomicU32,
     /// Addresses of jobs that these plans still have to probe.
-    pub(super) queued: AtomicU32,
+    pub(crate) queued: AtomicU32,
 }
 
 impl Site {

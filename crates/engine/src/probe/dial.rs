@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use probity_mail::classify::DialogStage;
@@ -101,19 +102,14 @@ impl Probe<'_> {
         if was_under_way {
             self.domain = Some(self.parts.work.domain(customer).await);
         }
+        self.catch_up().await;
         slot
     }
 
     /// The site of an MX host for the first source that it has not refused; stays with the source once chosen.
     fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
-        let now = self.parts.clock.now();
         if !self.source_fixed && self.site.is_none() {
-            let open = self
-                .parts
-                .sources
-                .starting_at(self.source)
-                .find(|source| self.site_of(*source, host, policy).closed(now).is_none());
-            self.source = open.unwrap_or(self.source);
+            self.source = self.open_source(host, policy).unwrap_or(self.source);
         }
         let site = self.site_of(self.source, host, policy);
         if self.site.as_ref().is_none_or(|old| !old.is_at(&site)) {
@@ -122,11 +118,33 @@ impl Probe<'_> {
         site
     }
 
+    /// The source for the domain, if one has not been refused: that of the domain's other plans, else the one that is done soonest at
+    /// the site. A live call takes the first.
+    fn open_source(&self, host: &Arc<str>, policy: &Policy) -> Option<u16> {
+        let (pacing, sources, now) = (&self.parts.pacing, &self.parts.sources, self.parts.clock.now());
+        let name = policy.provider.as_ref().unwrap_or(host);
+        let site = |source: u16| pacing.known(source, name);
+        let is_batch = self.asker.effort == Effort::Batch;
+        let home = pacing.sites.home(&self.destination.domain).filter(|(at, _)| is_batch && at == name);
+        let first = home.as_ref().map_or(self.source, |(_, source)| *source);
+        let is_open = |source: &u16| site(*source).is_none_or(|site| site.closed(now).is_none());
+        let mut open = sources.starting_at(first).filter(is_open);
+        if home.is_some() || !is_batch {
+            return open.next();
+        }
+        let ahead = |source: u16| site(source).map_or(0, |site| site.queued.load(Ordering::Relaxed));
+        let rows = u64::from(self.plan.wants());
+        open.min_by_key(|source| {
+            let warmth = u64::from(sources.warmth(*source, now));
+            (u64::from(ahead(*source)) + rows) * 100 / warmth.max(1)
+        })
+    }
+
     fn arrive(&mut self, site: &Arc<Site>) {
         self.site = Some(SitePresence::at(site.clone(), self.asker.effort, self.plan.wants()));
         self.asked.site = Some(site.name().clone());
         if self.recipients.len() >= HOME_ROWS {
-            self.parts.pacing.sites.settle_home(&self.destination.domain, site);
+            self.parts.pacing.sites.settle_home(&self.destination.domain, site, self.source);
         }
     }
 

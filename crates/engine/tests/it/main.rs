@@ -11,6 +11,7 @@ mod limits;
 mod lock_step;
 mod name_server;
 mod real_net;
+mod schedule;
 mod sharing;
 mod simulation;
 mod snapshot;

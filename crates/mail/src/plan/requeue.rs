@@ -7,7 +7,7 @@ use super::{
 };
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
-use crate::verdict::{Silence, silence_token};
+use crate::verdict::{CatchAll, Silence, silence_token};
 
 impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients
@@ -129,6 +129,14 @@ impl ProbePlan {
         for held in std::mem::take(&mut self.denied) {
             self.ask_again(held.recipient, Some((Silence::Closed, DialogStage::Rcpt)), None);
         }
+    }
+
+    /// Learns what other plans of the domain have shown at the current MX host since it was met.
+    pub fn catch_up(&mut self, known: KnownDomain) {
+        if self.catch_all == CatchAll::Unknown && self.randoms.accepted == 0 {
+            self.catch_all = known.catch_all;
+        }
+        self.seen.accepts |= known.accepts_others;
     }
 
     pub(super) fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {

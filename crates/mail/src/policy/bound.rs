@@ -50,10 +50,10 @@ pub struct SiteUse {
     pub ms: i64,
 }
 
-/// What makes a site take its time.
+/// What a site waits for longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BoundLimit {
-    /// Nothing does.
+    /// Its bursts take everybody at once.
     #[default]
     Nothing,
     /// Recipients a minute.
@@ -68,12 +68,12 @@ pub enum BoundLimit {
     Deferrals,
 }
 
-/// Least time of one site.
+/// Least time of one site, and who has to wait for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteBound {
-    /// The time.
+    /// From now on; 0 also where nobody is asked.
     pub ms: i64,
-    /// What makes it so long.
+    /// The limit that ends last.
     pub limit: BoundLimit,
     /// Addresses that share the rate below: those of the site or, where one source alone takes longest, of its largest domain.
     pub addresses: u64,
@@ -157,19 +157,27 @@ impl<'a> Part<'a> {
 
     fn ms(&self) -> (i64, BoundLimit) {
         let load = self.load;
-        let deferrals = if load.deferred > 0 { load.deferral_ms } else { 0 };
         let times = [
-            (deferrals.max(load.due_ms), BoundLimit::Deferrals),
+            (self.deferrals_ms().max(load.due_ms), BoundLimit::Deferrals),
             (self.sessions_ms().saturating_add(load.closed_ms), BoundLimit::Sessions),
             (self.missing_ms().saturating_add(load.closed_ms), BoundLimit::Missing),
-            (self.rate_ms().saturating_add(load.closed_ms), BoundLimit::Rate),
+            (self.rate_ms(self.recipients()).saturating_add(load.closed_ms), BoundLimit::Rate),
             (self.pauses_ms().saturating_add(load.closed_ms), BoundLimit::Pauses),
         ];
         let longest = times.into_iter().max_by_key(|(ms, _)| *ms);
         longest.filter(|(ms, _)| *ms > 0).unwrap_or_default()
     }
 
-    fn rate_ms(&self) -> i64 {
+    /// The last one that is put off waits for its first turn, and then for its second one.
+    fn deferrals_ms(&self) -> i64 {
+        let deferred = self.share(self.load.deferred);
+        if deferred == 0 {
+            return 0;
+        }
+        self.rate_ms(deferred).saturating_add(self.load.closed_ms).saturating_add(self.load.deferral_ms)
+    }
+
+    fn rate_ms(&self, recipients: u64) -> i64 {
         let bucket = Bucket {
             at_once: self.warmths.iter().map(|warmth| u64::from(self.burst() / self.cost(*warmth))).sum(),
             count: u64::from(self.policy.rcpt_per_minute) * self.rate_share(),
@@ -177,7 +185,7 @@ impl<'a> Part<'a> {
             debt: false,
         };
         let before = self.share(self.load.before.recipients);
-        bucket.ms(self.recipients(), before, self.load.before.ms)
+        bucket.ms(recipients, before, self.load.before.ms)
     }
 
     fn sessions_ms(&self) -> i64 {
@@ -218,7 +226,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Made-up recipients that check acceptances: one in each flight, once a server that may start to lie has found many missing.
+/// Made-up recipients that check acceptances: one in each flight, once a server that may start to lie has found many missing. A flight
+/// is no longer than the refusals that a session may meet.
 fn checks(policy: &Policy, load: &SiteLoad) -> u64 {
     let trusted = match policy.suspect_after_misses {
         Some(_) => 1,
@@ -227,7 +236,8 @@ fn checks(policy: &Policy, load: &SiteLoad) -> u64 {
     };
     let until = trusted.saturating_sub(load.before.missing);
     let checked = load.addresses * load.missing.saturating_sub(until) / load.missing.max(1);
-    checked.div_ceil(u64::from(policy.flight_rcpt.saturating_sub(1).max(1)))
+    let flight = policy.flight_rcpt.min(policy.refused_per_session);
+    checked.div_ceil(u64::from(flight.saturating_sub(1).max(1)))
 }
 
 /// A token bucket that starts full.
@@ -350,12 +360,12 @@ mod tests {
 
     #[test]
     fn many_misses_cost_a_made_up_recipient_in_each_flight() {
-        // After 10 of 20, half of 200 addresses are checked, 9 in a flight of 10: 12 more. 20 an hour, 15 at once: 17 of 32.
+        // After 10 of 20, half of 200 addresses are checked, 4 in a flight of 5: 25 more. 20 an hour, 15 at once: 30 of 45.
         let load = SiteLoad { missing: 20, ..one_domain(200) };
-        assert_eq!(least("mx.example.com", load, &[100]), (51 * MINUTE, BoundLimit::Missing));
-        // Where 10 were found before, all are checked: 23 more, and no burst.
+        assert_eq!(least("mx.example.com", load, &[100]), (90 * MINUTE, BoundLimit::Missing));
+        // Where 10 were found before, all are checked: 50 more, and no burst.
         let before = SiteUse { recipients: 100, missing: 15, ms: 0 };
-        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (129 * MINUTE, BoundLimit::Missing));
+        assert_eq!(least("mx.example.com", SiteLoad { before, ..load }, &[100]), (210 * MINUTE, BoundLimit::Missing));
         // A known provider is not checked.
         assert_eq!(least("mx01.mail.icloud.com", load, &[100]).1, BoundLimit::Rate);
     }
@@ -388,9 +398,9 @@ mod tests {
 
     #[test]
     fn deferrals_ask_again_and_pauses_come_first() {
-        // 60 a minute, 15 at once. 100 addresses are put off for 5 minutes: 200 recipients take less.
-        let load = SiteLoad { deferred: 100, deferral_ms: 5 * MINUTE, ..one_domain(100) };
-        assert_eq!(least("mx.example.com", load, &[100]), (5 * MINUTE, BoundLimit::Deferrals));
+        // 60 a minute, 15 at once. 75 addresses are put off for 5 minutes, the last one after a minute: 150 recipients take less.
+        let load = SiteLoad { deferred: 75, deferral_ms: 5 * MINUTE, ..one_domain(75) };
+        assert_eq!(least("mx.example.com", load, &[100]), (6 * MINUTE, BoundLimit::Deferrals));
         // 600 of them do not.
         let load = SiteLoad { deferred: 615, ..SiteLoad { addresses: 600, largest_domain: 600, ..load } };
         assert_eq!(least("mx.example.com", load, &[100]), (20 * MINUTE, BoundLimit::Rate));

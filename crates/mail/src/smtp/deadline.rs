@@ -36,6 +36,7 @@ pub(super) struct Clocks {
     /// None before the connection is open and after the end.
     session_until: Option<Millis>,
     wait: Option<Wait>,
+    slowest_ms: i64,
 }
 
 /// The deadlines of one reply that is due.
@@ -63,6 +64,12 @@ impl Clocks {
         });
     }
 
+    /// A reply came.
+    pub(super) fn replied(&mut self, now: Millis) {
+        let took_ms = self.wait.map_or(0, |wait| wait.allowed_ms - wait.reply_until.since(now));
+        self.slowest_ms = self.slowest_ms.max(took_ms);
+    }
+
     /// Bytes came that hold `progress`; `inside_line` says that they leave a line unfinished.
     pub(super) fn heard(&mut self, now: Millis, timeouts: &Timeouts, progress: WireProgress, inside_line: bool) {
         let Some(wait) = &mut self.wait else {
@@ -74,6 +81,11 @@ impl Clocks {
         }
         let begun = if progress == WireProgress::Bytes { wait.line_until } else { None };
         wait.line_until = inside_line.then_some(begun.unwrap_or(now + LINE_MS));
+    }
+
+    /// How long the slowest reply took.
+    pub(super) fn slowest_ms(&self) -> i64 {
+        self.slowest_ms
     }
 
     /// Nothing is due any more.

@@ -41,7 +41,7 @@ pub use transcript::TranscriptReply;
 const READ_MAX_BYTES: u64 = 128 * 1024;
 /// What each RCPT adds to the bytes that may be read: twice the longest reply line of RFC 5321 §4.5.3.1.5.
 const READ_PER_RCPT_BYTES: u64 = 1024;
-/// How long the answer to QUIT is waited for, in milliseconds. Nothing depends on it.
+/// How long the answer to QUIT is waited for at least, in milliseconds.
 const QUIT_MS: i64 = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +281,8 @@ impl SmtpSession {
             SessionState::Idle => {
                 command::bare(&mut self.out, Bare::Quit);
                 self.state = SessionState::Quitting { odd: false };
-                let wait_ms = QUIT_MS.min(self.config.timeouts.command_ms);
+                // A server that is slow is slow here, too, and its count of replies may depend on this one.
+                let wait_ms = QUIT_MS.max(2 * self.clocks.slowest_ms()).min(self.config.timeouts.command_ms);
                 self.clocks.wait(now, wait_ms, &self.config.timeouts);
                 SessionStep::NeedInput
             }

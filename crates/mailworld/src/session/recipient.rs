@@ -10,6 +10,7 @@ use crate::sandbox;
 impl ServerSession {
     pub(super) fn rcpt(&mut self, rest: &[u8], now_ms: i64, out: &mut Vec<u8>) -> Flow {
         self.tally.rcpt += 1;
+        self.parties.state.asked(self.parties.client, now_ms);
         let Some(utf8) = self.transaction.as_ref().map(|open| open.utf8) else {
             return self.wrong(out, "503 5.5.1 Error: need MAIL command");
         };

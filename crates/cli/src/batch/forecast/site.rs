@@ -38,7 +38,7 @@ pub(super) struct SiteRun {
     pub(super) waiting: u64,
     /// Time when the last deferred address is due.
     pub(super) due: Millis,
-    /// End of a pause.
+    /// End of a pause after refusals of us. Pauses for missing addresses are part of the bound.
     pub(super) closed: Millis,
     pub(super) first: Millis,
     pub(super) latest: Millis,

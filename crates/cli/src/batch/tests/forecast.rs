@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use probity_engine::net::ProbeSource;
 use probity_engine::{AddressOutcome, Engine, EngineConfig};
-use probity_mailworld::{Mailboxes, Personality, Tls, World, Zone};
+use probity_mailworld::{Greylist, Mailboxes, Personality, ServerPace, Tls, World, Zone};
 
 use super::super::forecast::shown::shown;
 use super::super::forecast::{ListForecast, LongestSite};
@@ -143,10 +143,11 @@ async fn holds(world: &Arc<World>, list: &str, site: &str, least_ms: i64) {
     }
 }
 
-/// Some domains that are soon done: at a host of their own, at Microsoft, and at a provider that reveals nothing.
-fn small() -> (probity_mailworld::Builder, String) {
+/// Some domains that are soon done, of whose addresses so many exist: at a host of their own, at Microsoft, and at a provider that
+/// reveals nothing.
+fn small(exist_percent: u8) -> (probity_mailworld::Builder, String) {
     let quick = Personality { tls: Tls::None, ..Personality::default() };
-    let people = Mailboxes::percent_of("user", 92);
+    let people = Mailboxes::percent_of("user", exist_percent);
     let mut world = World::builder().dns_latency_ms(20);
     let mut list: String = users("yahoo.com", 30).collect();
     for n in 0..30 {
@@ -161,7 +162,7 @@ fn small() -> (probity_mailworld::Builder, String) {
 
 #[tokio::test(start_paused = true)]
 async fn a_forecast_holds_where_a_rate_decides() {
-    let (world, list) = small();
+    let (world, list) = small(92);
     let quick = Personality { tls: Tls::None, ..Personality::default() };
     let people = Mailboxes::percent_of("user", 92);
     let world = world.zone("hotmail.com", Zone::served_by(&[OUTLOOK]).with_mailboxes(people)).host(OUTLOOK, quick);
@@ -171,11 +172,33 @@ async fn a_forecast_holds_where_a_rate_decides() {
 
 #[tokio::test(start_paused = true)]
 async fn a_forecast_holds_where_misses_decide() {
-    let (world, list) = small();
+    let (world, list) = small(92);
     let quick = Personality { tls: Tls::None, ..Personality::default() };
     let host = "mx01.mail.icloud.com";
     let zone = Zone::served_by(&[host]).with_mailboxes(Mailboxes::percent_of("user", 72));
     let world = world.zone("icloud.com", zone).host(host, quick).build().unwrap();
     let list = users("icloud.com", 1_000).collect::<String>() + &list;
     holds(&world, &list, "iCloud", 90 * MINUTE_MS).await;
+}
+
+/// A list with 600 addresses that exist at one small host of this personality.
+fn at_one_host(personality: Personality) -> (Arc<World>, String) {
+    let (world, list) = small(100);
+    let people = Mailboxes::percent_of("user", 100);
+    let world = world.site("one.example.net", people, Personality { tls: Tls::None, ..personality });
+    (world.build().unwrap(), users("one.example.net", 600).collect::<String>() + &list)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forecast_holds_where_a_server_greylists() {
+    let greylist = Some(Greylist { delay_s: 300, hint: true });
+    let (world, list) = at_one_host(Personality { greylist, ..Personality::default() });
+    holds(&world, &list, "one.example.net", 15 * MINUTE_MS).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forecast_holds_where_a_server_is_slow() {
+    let pace = ServerPace { banner_ms: 2_000, reply_ms: 2_000, byte_ms: 0 };
+    let (world, list) = at_one_host(Personality { pace, ..Personality::default() });
+    holds(&world, &list, "mx.one.example.net", 20 * MINUTE_MS).await;
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use probity_engine::net::ProbeSource;
 use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
-use probity_mailworld::{DnsFault, Greylist, Mailboxes, Personality, Tls, World, Zone};
+use probity_mail::policy::bound::{BoundLimit, SiteLoad};
+use probity_mailworld::{DnsFault, Greylist, MailboxState, Mailboxes, Personality, Tls, World, Zone, verify_list};
 
 use super::site;
 use crate::evil::{self, Wrong};
@@ -104,6 +105,31 @@ async fn what_only_our_budget_holds_back_is_asked_within_the_day() {
     for said in lab.batch(&emails).await {
         assert_eq!(said.verdict.reason.as_str(), "nonexistent", "{:?}", said.verdict);
     }
+}
+
+/// Once many are missing, a made-up recipient checks the acceptances of each flight: one for a whole flight also where the budget of
+/// missing recipients is spent, and not one for each address.
+#[tokio::test(start_paused = true)]
+async fn a_spent_budget_is_not_spent_on_checks_alone() {
+    let people = Mailboxes::percent_of("user", 92);
+    let quick = Personality { tls: Tls::None, ..Personality::default() };
+    let world = World::builder().site("one.example.com", people.clone(), quick).build().expect("a world");
+    let lab = Lab::polite(&world);
+    let exists = |n: &u64| people.state(&format!("user{n}"), "one.example.com") == MailboxState::Exists;
+    let missing = 400 - (0..400).filter(exists).count() as u64;
+    let load = SiteLoad { addresses: 400, largest_domain: 400, domains: 1, missing, ..SiteLoad::default() };
+    let bound = lab.engine.manners("mx.one.example.com").expect("limits").bound(&load);
+    let started = lab.engine.now();
+    let emails: Vec<String> = (0..400).map(|n| format!("user{n}@one.example.com")).collect();
+    let said = verify_list(&lab.engine, &emails).await;
+    for (n, said) in (0..400).zip(said) {
+        let right = if exists(&n) { "passed/valid/" } else { "undeliverable/nonexistent/smtp_550_5.1.1" };
+        assert_eq!(brief(&said), right, "{}", said.email);
+    }
+    let took_ms = lab.engine.now().since(started);
+    assert_eq!(bound.limit, BoundLimit::Missing);
+    // Flights get shorter where a session has met refusals.
+    assert!(took_ms * 5 <= bound.ms * 6, "{took_ms} ms of {}", bound.ms);
 }
 
 /// Departments of one university: each has an exchanger with a name of its own.

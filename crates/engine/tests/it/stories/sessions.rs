@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use probity_engine::verifier::Verifier as _;
 use probity_mailworld::{
-    At, Greylist, MailboxState, Mailboxes, Personality, Pipelining, Recipients, ServerLimits, World, Zone,
+    At, Greylist, MailboxState, Mailboxes, Personality, Pipelining, Recipients, ServerLimits, ServerPace, World, Zone,
 };
 
 use crate::evil::{self, Say, Wrong};
@@ -196,4 +196,15 @@ async fn a_session_that_ends_behind_a_transaction_is_followed_by_another() {
         let took = seconds(&lab, COUNT, &format!("{rset:?}")).await;
         assert!(took <= 90, "{rset:?}: {took} s");
     }
+}
+
+/// A server that takes two seconds for each reply takes them for its goodbye, too, and has not dropped the session.
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_asked_about_each_once() {
+    let pace = ServerPace { reply_ms: 2_000, ..ServerPace::default() };
+    let lab = lab(Personality { pace, ..Personality::default() });
+    seconds(&lab, COUNT, "slow").await;
+    let seen = lab.net.hosts();
+    // One is made up.
+    assert_eq!(seen.rcpt, COUNT as u64 + 1, "{seen:?}");
 }

@@ -31,6 +31,22 @@ fn catch_all_needs_two_random_acceptances() {
 }
 
 #[test]
+fn what_another_plan_found_out_is_not_asked_again() {
+    let known = KnownDomain { catch_all: CatchAll::No, accepts_others: true };
+    let mut waiting = plan(1);
+    waiting.catch_up(known);
+    link(&mut waiting);
+    assert_eq!(ask(&mut waiting), (vec![0], false));
+    // Its own random recipient was accepted meanwhile: the second one decides.
+    let mut contradicting = plan(1);
+    link(&mut contradicting);
+    let flight = ask(&mut contradicting);
+    tell(&mut contradicting, &flight, &[YES, YES], None);
+    contradicting.catch_up(known);
+    assert_eq!(ask(&mut contradicting), (vec![], true));
+}
+
+#[test]
 fn a_random_probe_that_fails_otherwise_leaves_the_fact_unknown() {
     for answer in [
         "451 4.3.0 Temporary failure",

@@ -50,6 +50,7 @@ impl SmtpSession {
                 Some(Err(error)) => return self.fail(error.what()),
                 Some(Ok(reply)) => {
                     progress = WireProgress::Reply;
+                    self.clocks.replied(now);
                     self.last_reply = Some(reply.clone());
                     self.note(&reply, self.stage(), now);
                     if let Some(step) = self.take(reply, rest, now) {
