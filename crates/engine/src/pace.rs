@@ -44,7 +44,7 @@ pub(crate) type SiteKey = (u16, Arc<str>);
 pub(crate) struct SiteTable {
     sites: Mutex<LruCache<SiteKey, Arc<Site>>>,
     /// Sites of domains with many probed addresses, each with the source that probes the domain.
-    homes: Mutex<LruCache<Arc<str>, (Arc<str>, u16)>>,
+    homes: Mutex<LruCache<Arc<str>, SiteKey>>,
     watch: Arc<SiteWatch>,
 }
 
@@ -75,11 +75,11 @@ impl SiteTable {
     /// Remembers the site that takes a domain's mail, and the source that probes it.
     pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site, source: u16) {
         let mut homes = locked(&self.homes);
-        homes.put(domain.clone(), (site.name().clone(), source));
+        homes.put(domain.clone(), (source, site.name().clone()));
     }
 
     /// The site that took a domain's mail at its last probe, and the source that probed it.
-    pub(crate) fn home(&self, domain: &str) -> Option<(Arc<str>, u16)> {
+    pub(crate) fn home(&self, domain: &str) -> Option<SiteKey> {
         locked(&self.homes).get(domain).cloned()
     }
 

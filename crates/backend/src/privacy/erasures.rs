@@ -13,6 +13,7 @@ pub mod names;
 pub mod sweep;
 
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +84,7 @@ pub fn tag(secrets: &Secrets, org: OrgNo, email: &str) -> SuppressionTag {
 }
 
 /// Whether a text is an address with one of these tombstones, or contains one.
-pub fn names_any(secrets: &Secrets, org: OrgNo, tags: &HashSet<SuppressionTag>, text: &str) -> bool {
+pub fn names_any(secrets: &Secrets, org: OrgNo, tags: &HashSet<SuppressionTag, impl BuildHasher>, text: &str) -> bool {
     names::names(text, &|email| tags.contains(&tag(secrets, org, email)))
 }
 

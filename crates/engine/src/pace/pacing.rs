@@ -34,7 +34,7 @@ impl Pacing {
     /// Capacity of a destination in the near future; see [`Verifier::room`](crate::verifier::Verifier::room) for its forms.
     pub(crate) fn room(&self, destination: &str, source: Option<&str>, now: Millis) -> DestinationCapacity {
         let home = match destination.strip_prefix('@') {
-            Some(domain) => self.sites.home(domain).map(|(site, source)| (site, Some(source))),
+            Some(domain) => self.sites.home(domain).map(|(source, site)| (site, Some(source))),
             None => Some((destination.into(), None)),
         };
         let Some((site, first)) = home else { return DestinationCapacity::Now(u32::MAX) };

@@ -125,8 +125,8 @@ impl Probe<'_> {
         let name = policy.provider.as_ref().unwrap_or(host);
         let site = |source: u16| pacing.known(source, name);
         let is_batch = self.asker.effort == Effort::Batch;
-        let home = pacing.sites.home(&self.destination.domain).filter(|(at, _)| is_batch && at == name);
-        let first = home.as_ref().map_or(self.source, |(_, source)| *source);
+        let home = pacing.sites.home(&self.destination.domain).filter(|(_, at)| is_batch && at == name);
+        let first = home.as_ref().map_or(self.source, |(source, _)| *source);
         let is_open = |source: &u16| site(*source).is_none_or(|site| site.closed(now).is_none());
         let mut open = sources.starting_at(first).filter(is_open);
         if home.is_some() || !is_batch {

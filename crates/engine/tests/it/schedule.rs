@@ -28,9 +28,9 @@ async fn ends_near_its_bound(seed: u64, count: u8) {
     let started = lab.engine.now();
     let said = verify_list(&lab.engine, &list.emails).await;
     let took_ms = lab.engine.now().since(started);
-    let last =
+    let ends =
         said.iter().max_by_key(|said| said.evidence.timings.total).map(|last| (&last.email, last.verdict.reason));
-    let told = format!("seed {seed}: {took_ms} of {bound:?} at {slowest}, {last:?} comes last");
+    let told = format!("seed {seed}: {took_ms} of {bound:?} at {slowest}, {ends:?} comes last");
     assert!(bound.ms > 0 && took_ms * 10 <= bound.ms * 11, "{told}");
     for host in list.loads.keys() {
         let policy = lab.engine.manners(host).expect("limits").policy;
