@@ -55,7 +55,7 @@ pub(crate) fn train() -> Result<()> {
 
 const ROLE_HEAD: &str =
     "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
-const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: careful lists, what two of four others agree on, and families of these.";
+const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: careful lists, what two independent ones of four others agree on, and families of these.";
 const FREE_HEAD: &str =
     "Consumer mail domains. Made by the refresh command from our own list and what two of three public lists agree on.";
 
@@ -121,7 +121,7 @@ fn free(sources: &Sources) -> Result<Domains> {
     let careful = sources.careful();
     let any = sources.any();
     let spamassassin = spamassassin("20_freemail_domains.cf")?;
-    let agreed = disposable::agreed(&free_lists()?.into_values().collect::<Vec<_>>());
+    let agreed = disposable::agreed(free_lists()?.values());
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
     let guard = self::own("crates/mail/data/guard.txt")?;
