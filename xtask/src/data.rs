@@ -55,7 +55,7 @@ pub(crate) fn train() -> Result<()> {
 
 const ROLE_HEAD: &str =
     "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
-const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: careful lists, what two of four others agree on, and families of these.";
+const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: careful lists, what two independent ones of four others agree on, and families of these.";
 const FREE_HEAD: &str =
     "Consumer mail domains. Made by the refresh command from our own list and what two of three public lists agree on.";
 
@@ -115,13 +115,14 @@ fn popular() -> Result<BTreeSet<String>> {
 
 /// Builds the list of free domains: our own, those of mail.com, and those on two of three public lists but on no disposable list.
 ///
-/// Merged lists of disposable domains contain many consumer providers by mistake. For a domain on the most careful of the three
+/// Two of the three lists have one ancestor, with web hosters, firms and what expired long ago: what only they have is a provider if
+/// its name says so. Merged lists of disposable domains contain many consumer providers by mistake. For a domain on the most careful of the three
 /// lists, only the careful disposable lists count.
 fn free(sources: &Sources) -> Result<Domains> {
     let careful = sources.careful();
     let any = sources.any();
     let spamassassin = spamassassin("20_freemail_domains.cf")?;
-    let agreed = disposable::agreed(&free_lists()?.into_values().collect::<Vec<_>>());
+    let agreed = disposable::agreed(free_lists()?.values());
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
     let guard = self::own("crates/mail/data/guard.txt")?;
@@ -130,7 +131,9 @@ fn free(sources: &Sources) -> Result<Domains> {
         .into_iter()
         .filter(|d| {
             let throw_away = if spamassassin.contains(d) { careful.contains(d) } else { any.contains(d) };
-            disposable::is_registrable_or_below(d) && !throw_away && !guard.contains(d) && !universities.contains(d)
+            let is_provider = spamassassin.contains(d) || says_mail(d);
+            let is_other = throw_away || guard.contains(d) || universities.contains(d);
+            disposable::is_registrable_or_below(d) && is_provider && !is_other
         })
         .collect();
     let slips = slips(&free, &own)?;
@@ -142,6 +145,11 @@ fn free(sources: &Sources) -> Result<Domains> {
     let dropped = self::own("xtask/data/free_drop.txt")?;
     free.retain(|domain| !dropped.contains(domain));
     Ok(free)
+}
+
+/// Reports whether the name is that of a mail provider.
+fn says_mail(domain: &str) -> bool {
+    ["mail", "post", "inbox"].iter().any(|word| domain.contains(word))
 }
 
 /// Returns the public lists of consumer mail domains, by package.

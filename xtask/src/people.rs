@@ -38,7 +38,7 @@ fn letters(of: &[u8], count: usize, rng: &mut Rng) -> String {
     (0..count).map(|_| char::from(*pick(of, rng))).collect()
 }
 
-fn digits(count: usize, rng: &mut Rng) -> String {
+pub(crate) fn digits(count: usize, rng: &mut Rng) -> String {
     letters(b"0123456789", count, rng)
 }
 

