@@ -97,7 +97,7 @@ export default {
   "reach.operator": "Ces contrôles demandent votre attention :",
   "reach.customer": "Adressez-vous à l’exploitant de ce serveur. Il voit les contrôles échoués dans sa vue d’ensemble.",
   "reach.again": "Vérifier de nouveau",
-  "reach.file": "Les réglages sont dans ce fichier. Après une modification, redémarrez Probity :",
+  "reach.file": "Les réglages sont dans ce fichier. Après une modification, redémarrez Probity :",
   "reach.doctor": "Les mêmes contrôles sur le serveur :",
   "reach.list": "La liste attendra que ce soit corrigé.",
   "reach.waits": "La liste démarrera ensuite d’elle-même. D’ici là, aucune adresse n’est vérifiée.",
