@@ -1457,19 +1457,6 @@ export default {
 
   // docs
   "docs.title": "Documentation",
-  "docs.lead": "Verify addresses and manage your organization from your own programs.",
-  "docs.all": "API reference",
-  "docs.try": "Try it",
-  "docs.call": "Call",
-  "docs.call_verify": "Verify an address",
-  "docs.call_organization": "Your organization",
-  "docs.call_jobs": "Lists",
-  "docs.call_usage": "Usage",
-  "docs.key": "Test key",
-  "docs.key_hint": "The key stays in this page, and the sandbox answers its calls.",
-  "docs.key_live": "This isn't a test key, so its calls would use live data. Use a test key.",
-  "docs.run": "Run",
-  "docs.keys": "Create keys under",
 
   // team
   "team.title": "Team",

@@ -17,7 +17,7 @@ const MUTE = { sandbox: false, env: { PROBITY_DNS__NAMESERVERS: "127.0.0.1:9", P
 /** Letter after `g`, and the heading of the screen. */
 const PLACES = {
   o: "Overview", v: "Verify an address", l: "Lists", c: "Connections", a: "Timeline", u: "Usage", k: "API keys", i: "Widget", w: "Webhooks",
-  d: "Documentation", m: "Team", s: "Settings", p: "Privacy", y: "Your account",
+  m: "Team", s: "Settings", p: "Privacy", y: "Your account",
 };
 
 /** @type {import("./server.mjs").Server} */
@@ -97,6 +97,10 @@ test("all screens are gone to by keyboard", async () => {
   await page.keyboard.type("timeline");
   await page.keyboard.press("Enter");
   await heading(page, "Timeline");
+  // The documentation is a page of its own.
+  await page.keyboard.press("g");
+  await page.keyboard.press("d");
+  await page.waitForURL("**/docs");
   reader.nothingWrong();
 });
 
