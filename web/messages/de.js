@@ -168,6 +168,7 @@ export default {
   "verify.empty_text": "Geben Sie oben eine Adresse ein. Ihre Mailserver werden abgefragt; es wird keine E-Mail verschickt.",
   "verify.asking": "{email} wird geprüft",
   "verify.meant": "Meinten Sie",
+  "verify.sandboxed": "Aus der Sandbox",
   "verify.how_many": "Wie viele",
   "verify.one": "Eine",
   "verify.several": "Mehrere",

@@ -168,6 +168,7 @@ export default {
   "verify.empty_text": "Enter an address above. Its mail servers are probed; no mail is sent.",
   "verify.asking": "Verifying {email}",
   "verify.meant": "Did you mean",
+  "verify.sandboxed": "From the sandbox",
   "verify.how_many": "How many",
   "verify.one": "One",
   "verify.several": "Several",

@@ -168,6 +168,7 @@ export default {
   "verify.empty_text": "Escriba arriba una dirección. Se consultan sus servidores de correo; no se envía ningún correo.",
   "verify.asking": "Verificando {email}",
   "verify.meant": "Quizá quiso decir",
+  "verify.sandboxed": "Del entorno de pruebas",
   "verify.how_many": "Cuántas",
   "verify.one": "Una",
   "verify.several": "Varias",

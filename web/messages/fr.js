@@ -168,6 +168,7 @@ export default {
   "verify.empty_text": "Saisissez une adresse ci-dessus. Ses serveurs de messagerie sont interrogés ; aucun e-mail n’est envoyé.",
   "verify.asking": "Vérification de {email} en cours",
   "verify.meant": "Vouliez-vous dire",
+  "verify.sandboxed": "Du bac à sable",
   "verify.how_many": "Combien",
   "verify.one": "Une",
   "verify.several": "Plusieurs",

@@ -72,6 +72,7 @@ async function walk(context, { page, nothingWrong }, { link }) {
   await page.getByRole("button", { name: /^Start verifying/ }).click();
   await page.waitForURL(/#\/lists\/job_/);
   await page.getByText("205 of 205 verified").waitFor();
+  await page.getByText("GMX and WEB.DE", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: "Download", exact: true }).click();
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download 206 rows as CSV", exact: true }).click()]);
   clicks += await page.evaluate(() => globalThis.clicks);
