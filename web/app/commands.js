@@ -1,7 +1,7 @@
 /** Commands available on every screen, by name or by keys. Two letters are a sequence. */
 import { testing, turn } from "./mode.js";
 import { go } from "./route.js";
-import { visibleSections } from "./screens.js";
+import { address, visibleSections } from "./screens.js";
 import { session, signOut } from "./session.js";
 import { searchField } from "./shortcuts.js";
 import { t } from "./text.js";
@@ -23,7 +23,7 @@ const LETTERS = {
 export function commands() {
   const screens = [...visibleSections().flatMap((section) => section.screens), "account"];
   return [
-    ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => go(screen === "overview" ? [] : [screen]) })),
+    ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => (screen === "docs" ? location.assign(address(screen)) : go(screen === "overview" ? [] : [screen])) })),
     { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
     { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
     { id: "mode", name: testing.value ? t("command.live") : t("mode.switch"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },

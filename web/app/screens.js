@@ -31,7 +31,6 @@ export const inside = {
   settings: () => import("./screens/settings.js"),
   privacy: () => import("./screens/erasures.js"),
   account: () => import("./screens/account.js"),
-  docs: () => import("./screens/docs.js"),
   missing: () => import("./screens/missing.js"),
 };
 
@@ -51,6 +50,9 @@ const SECTIONS = [
   { name: "connect", screens: ["keys", "webhooks", "widget", "requests", "docs"] },
   { name: "organization", screens: ["team", "settings", "privacy"] },
 ];
+
+/** Address of a screen. The documentation is a page of its own. @param {string} screen */
+export const address = (screen) => (screen === "docs" ? "/docs" : screen === "overview" ? "#/" : `#/${screen}`);
 
 /** Screens for administrators. Others reach them by link and see what their role may read. */
 const OF_ADMINISTRATORS = new Set(["connections", "keys", "webhooks", "widget", "team", "settings", "privacy"]);

@@ -4,7 +4,7 @@
  * Values come from the API description. Each is quoted by the rules of its language, so that none can end its own quotes.
  */
 
-/** @typedef {{ method: string, url: string, body?: unknown, key?: string, reply: string }} Sample */
+/** @typedef {{ method: string, url: string, body?: unknown, key?: string, reply: string, more?: Record<string, string> }} Sample `more`: headers */
 
 /** Placeholder for the key. */
 export const KEY = "probity_test_…";
@@ -15,16 +15,16 @@ const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const php = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 const indented = (text, by) => text.replaceAll("\n", `\n${by}`);
 
-/** @type {Record<string, (call: Sample) => string>} */
+/** @type {Record<string, (call: Sample & { heads: string[][] }) => string>} */
 const WRITTEN = {
-  curl: ({ method, url, body, key }) => [
+  curl: ({ method, url, body, heads }) => [
     `curl${method === "GET" ? "" : ` -X ${method}`} ${shell(url)}`,
-    ...(key ? [`  -H ${shell(`Authorization: Bearer ${key}`)}`] : []),
-    ...(body ? ["  -H 'Content-Type: application/json'", `  -d ${shell(JSON.stringify(body, null, 2))}`] : []),
+    ...heads.map((head) => `  -H ${shell(head.join(": "))}`),
+    ...(body ? [`  -d ${shell(JSON.stringify(body, null, 2))}`] : []),
   ].join(" \\\n"),
 
-  JavaScript: ({ method, url, body, key, reply }) => {
-    const headers = [...(key ? [`Authorization: ${quoted(`Bearer ${key}`)}`] : []), ...(body ? ['"Content-Type": "application/json"'] : [])];
+  JavaScript: ({ method, url, body, heads, reply }) => {
+    const headers = heads.map(([name, value]) => `${name.includes("-") ? quoted(name) : name}: ${quoted(value)}`);
     const options = [
       ...(method === "GET" ? [] : [`  method: "${method}",`]),
       ...(headers.length > 0 ? [`  headers: { ${headers.join(", ")} },`] : []),
@@ -34,8 +34,8 @@ const WRITTEN = {
     return `const response = await fetch(${quoted(url)}${rest});\nconsole.log(response.status${{ json: ", await response.json()", text: ", await response.text()" }[reply] ?? ""});`;
   },
 
-  Python: ({ method, url, body, key, reply }) => {
-    const headers = [...(key ? [`"Authorization": ${quoted(`Bearer ${key}`)}`] : []), ...(body ? ['"Content-Type": "application/json"'] : [])];
+  Python: ({ method, url, body, heads, reply }) => {
+    const headers = heads.map((head) => head.map(quoted).join(": "));
     return [
       ...(body || reply === "json" ? ["import json"] : []),
       "import urllib.error",
@@ -56,8 +56,8 @@ const WRITTEN = {
     ].join("\n");
   },
 
-  PHP: ({ method, url, body, key, reply }) => {
-    const headers = [...(key ? [php(`Authorization: Bearer ${key}`)] : []), ...(body ? ["'Content-Type: application/json'"] : [])];
+  PHP: ({ method, url, body, heads, reply }) => {
+    const headers = heads.map((head) => php(head.join(": ")));
     return [
       "<?php",
       `$curl = curl_init(${php(url)});`,
@@ -72,7 +72,7 @@ const WRITTEN = {
     ].join("\n");
   },
 
-  Go: ({ method, url, body, key }) => [
+  Go: ({ method, url, body, heads }) => [
     "package main",
     "",
     "import (",
@@ -88,8 +88,7 @@ const WRITTEN = {
     "\tif err != nil {",
     "\t\tpanic(err)",
     "\t}",
-    ...(key ? [`\trequest.Header.Set("Authorization", ${quoted(`Bearer ${key}`)})`] : []),
-    ...(body ? ['\trequest.Header.Set("Content-Type", "application/json")'] : []),
+    ...heads.map((head) => `\trequest.Header.Set(${head.map(quoted).join(", ")})`),
     "\tresponse, err := http.DefaultClient.Do(request)",
     "\tif err != nil {",
     "\t\tpanic(err)",
@@ -122,4 +121,8 @@ const go = (text) => (text.includes("`") ? quoted(text) : `\`${text}\``);
 export const LANGUAGES = Object.keys(WRITTEN);
 
 /** @param {string} language one of {@link LANGUAGES} @param {Sample} call */
-export const written = (language, call) => WRITTEN[language](call);
+export function written(language, call) {
+  const { key, body, more = {} } = call;
+  const own = { ...(key && { Authorization: `Bearer ${key}` }), ...(body !== undefined && { "Content-Type": "application/json" }) };
+  return WRITTEN[language]({ ...call, heads: Object.entries({ ...own, ...more }) });
+}

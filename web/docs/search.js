@@ -1,16 +1,22 @@
 /**
- * Sidebar search by summary, path, parameter and field names.
+ * Search in all texts: guides, summaries, paths, parameters, fields and descriptions. The sidebar shows the places with a match.
  *
  * `/` or Ctrl+K focuses the field, arrows move through the matches, Enter opens one, Escape ends the search.
  */
 import { make } from "./make.js";
 
-/** @typedef {{ item: HTMLElement, link: HTMLElement, words: string, names: string[], note: HTMLElement }} Entry */
+/** @typedef {{ item: HTMLElement, link: HTMLElement, words: string, lines: () => string[], note: HTMLElement }} Entry */
+
+/** Characters of a text around a match. */
+const BEFORE = 24;
+const AFTER = 60;
+/** Errors, which all operations share, would match everywhere. */
+const LEFT_OUT = ".failures, .beside, pre";
 
 export function offerSearch() {
   const entries = read();
   const field = /** @type {HTMLInputElement} */ (make("input", {
-    type: "search", id: "find", placeholder: "Search", autocomplete: "off", spellcheck: "false", "aria-label": "Search operations and fields",
+    type: "search", id: "find", placeholder: "Search", autocomplete: "off", spellcheck: "false", "aria-label": "Search the documentation",
     "aria-keyshortcuts": "/ Control+K",
   }));
   const found = make("p", { role: "status", class: "found" });
@@ -26,26 +32,40 @@ function read() {
     const place = document.getElementById(link.getAttribute("href")?.slice(1) ?? "");
     const item = link.closest("li");
     if (!place || !item) return [];
-    const names = [...place.querySelectorAll("td:first-child > code")].map((name) => name.textContent ?? "");
     const route = place.querySelector(".route")?.textContent ?? "";
     const note = make("small", { class: "match" });
-    link.append(note);
     const words = `${link.textContent} ${route} ${place.id}`.toLowerCase();
-    return [{ item, link: /** @type {HTMLElement} */ (link), words, names: [...new Set(names)], note }];
+    link.append(note);
+    /** @type {string[] | undefined} */
+    let known;
+    return [{ item, link: /** @type {HTMLElement} */ (link), words, lines: () => (known ??= linesOf(place)), note }];
   });
+}
+
+/** Names of fields, then paragraphs. @param {HTMLElement} place */
+function linesOf(place) {
+  const text = (selector) => [...place.querySelectorAll(selector)].filter((element) => !element.closest(LEFT_OUT)).map((element) => element.textContent ?? "");
+  return [...new Set([...text("td:first-child > code"), ...text("h3, h4, p, li, td, .when")])];
+}
+
+/** Part of a line around a word. @param {string} line @param {string} word */
+function excerpt(line, word) {
+  const at = line.toLowerCase().indexOf(word);
+  const [from, to] = [at - BEFORE, at + AFTER];
+  return `${from > 0 ? "…" : ""}${line.slice(Math.max(from, 0), to).trim()}${to < line.length ? "…" : ""}`;
 }
 
 /** @param {Entry[]} entries @param {string} typed @param {HTMLElement} found */
 function show(entries, typed, found) {
   const asked = typed.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;
-  for (const { item, words, names, note } of entries) {
+  for (const { item, words, lines, note } of entries) {
     const rest = asked.filter((word) => !words.includes(word));
-    // Words missing in summary and path must all occur in one field name.
-    const name = rest.length > 0 ? names.find((one) => rest.every((word) => one.toLowerCase().includes(word))) : undefined;
-    const hit = rest.length === 0 || name !== undefined;
+    // Words missing in summary and path must all occur in one line.
+    const line = rest.length > 0 ? lines().find((one) => rest.every((word) => one.toLowerCase().includes(word))) : undefined;
+    const hit = rest.length === 0 || line !== undefined;
     item.hidden = !hit;
-    note.textContent = name ?? "";
+    note.textContent = line ? excerpt(line, rest[0]) : "";
     count += Number(hit);
   }
   for (const title of document.querySelectorAll("nav h2")) {

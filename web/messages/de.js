@@ -169,6 +169,7 @@ export default {
   "verify.empty_text": "Geben Sie oben eine Adresse ein. Ihre Mailserver werden abgefragt; es wird keine E-Mail verschickt.",
   "verify.asking": "{email} wird geprüft",
   "verify.meant": "Meinten Sie",
+  "verify.sandboxed": "Aus der Sandbox",
   "verify.how_many": "Wie viele",
   "verify.one": "Eine",
   "verify.several": "Mehrere",
@@ -1488,19 +1489,6 @@ export default {
 
   // docs
   "docs.title": "Dokumentation",
-  "docs.lead": "Prüfen Sie Adressen und verwalten Sie Ihre Organisation aus eigenen Programmen.",
-  "docs.all": "API-Referenz",
-  "docs.try": "Ausprobieren",
-  "docs.call": "Aufruf",
-  "docs.call_verify": "Adresse prüfen",
-  "docs.call_organization": "Ihre Organisation",
-  "docs.call_jobs": "Listen",
-  "docs.call_usage": "Nutzung",
-  "docs.key": "Testschlüssel",
-  "docs.key_hint": "Der Schlüssel bleibt auf dieser Seite, und seine Aufrufe beantwortet die Sandbox.",
-  "docs.key_live": "Das ist kein Testschlüssel; seine Aufrufe würden echte Daten verwenden. Verwenden Sie einen Testschlüssel.",
-  "docs.run": "Ausführen",
-  "docs.keys": "Schlüssel erstellen Sie unter",
 
   // team
   "team.title": "Team",

@@ -169,6 +169,7 @@ export default {
   "verify.empty_text": "Enter an address above. Its mail servers are probed; no mail is sent.",
   "verify.asking": "Verifying {email}",
   "verify.meant": "Did you mean",
+  "verify.sandboxed": "From the sandbox",
   "verify.how_many": "How many",
   "verify.one": "One",
   "verify.several": "Several",
@@ -1488,19 +1489,6 @@ export default {
 
   // docs
   "docs.title": "Documentation",
-  "docs.lead": "Verify addresses and manage your organization from your own programs.",
-  "docs.all": "API reference",
-  "docs.try": "Try it",
-  "docs.call": "Call",
-  "docs.call_verify": "Verify an address",
-  "docs.call_organization": "Your organization",
-  "docs.call_jobs": "Lists",
-  "docs.call_usage": "Usage",
-  "docs.key": "Test key",
-  "docs.key_hint": "The key stays in this page, and the sandbox answers its calls.",
-  "docs.key_live": "This isn't a test key, so its calls would use live data. Use a test key.",
-  "docs.run": "Run",
-  "docs.keys": "Create keys under",
 
   // team
   "team.title": "Team",

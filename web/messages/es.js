@@ -169,6 +169,7 @@ export default {
   "verify.empty_text": "Escriba arriba una dirección. Se consultan sus servidores de correo; no se envía ningún correo.",
   "verify.asking": "Verificando {email}",
   "verify.meant": "Quizá quiso decir",
+  "verify.sandboxed": "Del entorno de pruebas",
   "verify.how_many": "Cuántas",
   "verify.one": "Una",
   "verify.several": "Varias",
@@ -1488,19 +1489,6 @@ export default {
 
   // docs
   "docs.title": "Documentación",
-  "docs.lead": "Verifique direcciones y gestione su organización desde sus propios programas.",
-  "docs.all": "Referencia de la API",
-  "docs.try": "Probar",
-  "docs.call": "Llamada",
-  "docs.call_verify": "Verificar una dirección",
-  "docs.call_organization": "Su organización",
-  "docs.call_jobs": "Listas",
-  "docs.call_usage": "Uso",
-  "docs.key": "Clave de prueba",
-  "docs.key_hint": "La clave se queda en esta página y el entorno de pruebas responde a sus llamadas.",
-  "docs.key_live": "Esta clave no es de prueba; sus llamadas usarían datos reales. Use una clave de prueba.",
-  "docs.run": "Ejecutar",
-  "docs.keys": "Cree claves en",
 
   // team
   "team.title": "Equipo",

@@ -169,6 +169,7 @@ export default {
   "verify.empty_text": "Saisissez une adresse ci-dessus. Ses serveurs de messagerie sont interrogés ; aucun e-mail n’est envoyé.",
   "verify.asking": "Vérification de {email} en cours",
   "verify.meant": "Vouliez-vous dire",
+  "verify.sandboxed": "Du bac à sable",
   "verify.how_many": "Combien",
   "verify.one": "Une",
   "verify.several": "Plusieurs",
@@ -1488,19 +1489,6 @@ export default {
 
   // docs
   "docs.title": "Documentation",
-  "docs.lead": "Vérifiez des adresses et gérez votre organisation depuis vos propres programmes.",
-  "docs.all": "Référence de l’API",
-  "docs.try": "Essayer",
-  "docs.call": "Appel",
-  "docs.call_verify": "Vérifier une adresse",
-  "docs.call_organization": "Votre organisation",
-  "docs.call_jobs": "Listes",
-  "docs.call_usage": "Utilisation",
-  "docs.key": "Clé de test",
-  "docs.key_hint": "La clé reste dans cette page, et le bac à sable répond à ses appels.",
-  "docs.key_live": "Ce n’est pas une clé de test ; ses appels utiliseraient des données réelles. Utilisez une clé de test.",
-  "docs.run": "Exécuter",
-  "docs.keys": "Créez des clés sous",
 
   // team
   "team.title": "Équipe",

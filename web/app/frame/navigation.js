@@ -5,7 +5,7 @@ import { useChanges } from "../changes.js";
 import { number } from "../format.js";
 import { testing } from "../mode.js";
 import { where } from "../route.js";
-import { visibleSections } from "../screens.js";
+import { address, visibleSections } from "../screens.js";
 import { t } from "../text.js";
 import { Icon } from "../ui/icon.js";
 
@@ -27,7 +27,7 @@ export function Navigation({ current }) {
     <ul class="sections">${visibleSections().map(({ name, screens }) => html`<li key=${name}>
       <div class=${name === "work" ? "hidden-text" : "title"} id=${`section-${name}`}>${t(`section.${name}`)}</div>
       <ul aria-labelledby=${`section-${name}`}>${screens.map((screen) => html`<li key=${screen}>
-        <a href=${screen === "overview" ? "#/" : `#/${screen}`} aria-current=${screen === current ? "page" : undefined}>
+        <a href=${address(screen)} aria-current=${screen === current ? "page" : undefined}>
           <${Icon} name=${ICONS[screen]} large=${true} />${t(`${screen}.title`)}<${Count} of=${screen} n=${counts[screen] ?? 0} /></a>
       </li>`)}</ul>
     </li>`)}</ul>

@@ -33,7 +33,7 @@ export function Screen({ query }) {
   const clear = html`<button type="button" class="button" onClick=${() => go(["requests"])}>${t("timeline.clear")}</button>`;
   const empty = isFiltered
     ? html`<${Empty} title=${t("requests.nothing")} action=${clear}>${t("requests.nothing_text")}<//>`
-    : html`<${Empty} title=${t("requests.none")} action=${html`<a class="button" href="#/docs">${t("docs.title")}</a>`}>${t("requests.none_text")}<//>`;
+    : html`<${Empty} title=${t("requests.none")} action=${html`<a class="button" href="/docs">${t("docs.title")}</a>`}>${t("requests.none_text")}<//>`;
   const some = (label, name, options) => html`<${Select} label=${label} value=${filter[name]} set=${(value) => set({ [name]: value })} options=${[["", t("lists.any")], ...options]} />`;
   return html`<${Page} title=${t("requests.title")} lead=${t("requests.lead")}>
     <${Card}>

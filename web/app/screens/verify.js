@@ -7,13 +7,14 @@ import { go, useHere } from "../route.js";
 import { t } from "../text.js";
 import { Card, Empty, Failure, Field, Form, Page, reason, Skeleton, Switch, word } from "../ui.js";
 import { because, groundOf } from "../ui/because.js";
+import { isSample } from "../ui/verdict.js";
 import { Answer } from "./verify/answer.js";
 import { Details } from "./verify/details.js";
 import { Held } from "./verify/held.js";
 import { Past } from "./verify/past.js";
 import { bare } from "./verify/pasted.js";
 import { ask, past, questionOf, remembered } from "./verify/question.js";
-import { Samples, isSample } from "./verify/samples.js";
+import { Samples } from "./verify/samples.js";
 import { Several } from "./verify/several.js";
 
 /** @typedef {import("./verify/question.js").Question} Question */

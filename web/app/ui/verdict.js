@@ -1,11 +1,21 @@
 /** Display of verdicts, reasons and list states. */
 import { html } from "../../vendor/lib.js";
+import { testing } from "../mode.js";
 import { says, t } from "../text.js";
-import { Glyph } from "./icon.js";
+import { Glyph, Icon } from "./icon.js";
 
 /** Verdict with its glyph. @param {{ of: string }} props passed, undeliverable, risky, unknown or pending */
 export function Verdict({ of }) {
   return html`<span class=${`verdict-word ${of}`}><${Glyph} of=${of} />${word("status", of)}</span>`;
+}
+
+/** True for sandbox addresses, which work in live mode too. @param {string} email */
+export const isSample = (email) => /@([a-z0-9-]+\.)*sandbox\.test\.?$/i.test(email);
+
+/** Mark of a verdict that no mail server gave. @param {{ of: { email: string, evidence?: { source: string } } }} props */
+export function Sandboxed({ of: { email, evidence } }) {
+  if (!testing.value && !isSample(email) && evidence?.source !== "sandbox") return null;
+  return html`<span class="chip test"><${Icon} name="flask" />${t("verify.sandboxed")}</span>`;
 }
 
 const REASONS = {

@@ -361,7 +361,7 @@ test("a contributor sees what there is, and is told what only administrators do"
   await go("account");
   await page.getByRole("button", { name: "Save" }).first().click();
   await page.getByText("Saved").waitFor();
-  for (const place of ["", "verify", `lists/${job}`, "timeline", "usage", "widget", "docs"]) {
+  for (const place of ["", "verify", `lists/${job}`, "timeline", "usage", "widget"]) {
     await go(place);
     assert.equal(await page.getByRole("alert").count(), 0, place);
   }

@@ -352,18 +352,6 @@ test("an address that was meant is taken over, and the reader is at it", async (
   await focused(page.getByLabel("Address", { exact: true }));
 });
 
-test("calls are tried with a test key, and with no other", async () => {
-  const { page, go } = reader;
-  await go("docs");
-  const run = page.getByRole("button", { name: "Run" });
-  await page.getByLabel("Test key").fill(server.key);
-  await page.getByText("This isn't a test key", { exact: false }).waitFor();
-  await becomes(() => run.isDisabled(), true);
-  await page.getByLabel("Test key").fill(server.testKey);
-  await run.click();
-  await page.getByRole("status").getByText("HTTP 200").waitFor({ state: "attached" });
-});
-
 /** TOTP code (RFC 6238). */
 function code(base32, steps) {
   const bits = [...base32.replace(/\s|=/g, "")].map((sign) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(sign).toString(2).padStart(5, "0")).join("");

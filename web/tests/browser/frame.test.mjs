@@ -93,7 +93,7 @@ test("the reader's menu has who they are, their account, language, colors and th
 test("the mode changes the data of the page in sight, and every page says that it is test mode", async () => {
   const { page, go } = reader;
   const mode = (name) => page.getByRole("button", { name, exact: true });
-  for (const place of ["usage", "lists/find", "verify/several", "webhooks", "lists/new", "team", "docs"]) {
+  for (const place of ["usage", "lists/find", "verify/several", "webhooks", "lists/new", "team"]) {
     await go(place);
     const title = await page.getByRole("heading", { level: 1 }).innerText();
     await mode("Test mode").click();
@@ -162,7 +162,7 @@ test("in a narrow window, the side opens over the page, and closes by Escape and
 /** Locations whose texts depend on the plan, with the dialogs to open there. */
 const places = (/** @type {string} */ id, /** @type {boolean} */ testing) => /** @type {[string, (page: import("playwright-core").Page) => Promise<unknown>][]} */ ([
   ...["", "verify", "verify/several", "lists", "lists/find", `lists/${id}`, "lists/new", "connections", "connections/ghost/new", "timeline", "usage", "usage?by=source",
-    "webhooks", "widget", "requests", "docs", "team", "settings", "privacy", "account"].map((place) => [place, async () => {}]),
+    "webhooks", "widget", "requests", "team", "settings", "privacy", "account"].map((place) => [place, async () => {}]),
   ["keys", async (page) => {
     await page.getByRole("button", { name: "New key" }).first().click();
     // Public keys only exist in live mode.

@@ -60,7 +60,6 @@ const FORMS = [
   ["an erasure", () => "privacy"],
   ...["general", "results", "suppressions"].map((tab) => /** @type {any} */ ([`settings: ${tab}`, () => `settings?tab=${tab}`])),
   ["account", () => "account"],
-  ["documentation", () => "docs"],
 ];
 
 for (const [name, place, act, who = () => reader] of FORMS) {

@@ -173,7 +173,6 @@ const INSIDE = [
     await act(page, "Share the summary");
     await page.getByRole("button", { name: "Create link" }).waitFor();
   }],
-  ["docs", () => "docs"],
   ["missing", () => "nowhere"],
 ];
 /** As in `INSIDE`, for signed-out visitors. @type {typeof INSIDE} */

@@ -26,6 +26,7 @@ test("what is copied as curl gives the same verdict, whatever the address is, an
   await go("verify");
   for (const email of ["inbox_full@sandbox.test", ODD]) {
     await verify(page, email);
+    await page.locator(".verdict-card").getByText("From the sandbox", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Copy as curl" }).click();
     await page.getByRole("status").getByText("Copied").first().waitFor();
     await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("curl"));

@@ -17,7 +17,7 @@ const MUTE = { sandbox: false, env: { PROBITY_DNS__NAMESERVERS: "127.0.0.1:9", P
 /** Letter after `g`, and the heading of the screen. */
 const PLACES = {
   o: "Overview", v: "Verify an address", l: "Lists", c: "Connections", a: "Timeline", u: "Usage", k: "API keys", i: "Widget", w: "Webhooks",
-  d: "Documentation", m: "Team", s: "Settings", p: "Privacy", y: "Your account",
+  m: "Team", s: "Settings", p: "Privacy", y: "Your account",
 };
 
 /** @type {import("./server.mjs").Server} */
@@ -72,6 +72,7 @@ async function walk(context, { page, nothingWrong }, { link }) {
   await page.getByRole("button", { name: /^Start verifying/ }).click();
   await page.waitForURL(/#\/lists\/job_/);
   await page.getByText("205 of 205 verified").waitFor();
+  await page.getByText("GMX and WEB.DE", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: "Download", exact: true }).click();
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download 206 rows as CSV", exact: true }).click()]);
   clicks += await page.evaluate(() => globalThis.clicks);
@@ -97,6 +98,10 @@ test("all screens are gone to by keyboard", async () => {
   await page.keyboard.type("timeline");
   await page.keyboard.press("Enter");
   await heading(page, "Timeline");
+  // The documentation is a page of its own.
+  await page.keyboard.press("g");
+  await page.keyboard.press("d");
+  await page.waitForURL("**/docs");
   reader.nothingWrong();
 });
 

@@ -68,7 +68,7 @@ impl FromQuery for VerifyQuery {
 
 describe_query! { VerifyQuery:
     "email" (.required(Required::True)) = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
-        and invisible characters are removed. Text that is not an address gets the verdict `invalid`.", email(), "jo@sandbox.test";
+        and invisible characters are removed. Text that is not an address gets the verdict `invalid`.", email(), "valid@sandbox.test";
     "timeout" = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as 60. After that time, the \
         verdict is `unknown`/`unverified`.", timeout(), 20;
     "explain" = "Whether to add `evidence` to the verdict.", flag(), true;

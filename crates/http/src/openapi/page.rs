@@ -1,8 +1,8 @@
 //! The HTML page at `/docs`, rendered on the server.
 //!
 //! The page is whole without a script, loads nothing from elsewhere, and prints well. The modules of `web/docs` add what needs
-//! one: search, examples in other languages, the reader's test key. The maud crate checks the HTML at compile time and escapes
-//! every value. The document's texts (names, examples and patterns full of `<` and `"`) therefore need no manual escaping.
+//! one: pages, guides, search, examples in other languages, the reader's test key. The maud crate checks the HTML at compile time and
+//! escapes every value. The document's texts (names, examples and patterns full of `<` and `"`) need no manual escaping.
 
 mod fields;
 mod sample;
@@ -214,7 +214,7 @@ fn content(document: &Value, content: &Value) -> Markup {
 }
 
 fn all_errors(document: &Value) -> Markup {
-    let envelope = &document["components"]["schemas"]["ErrorEnvelope"];
+    let envelope = &document["components"]["schemas"]["Error"];
     html! {
         section id="errors" {
             h2 { "Errors" }

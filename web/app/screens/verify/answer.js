@@ -4,6 +4,7 @@ import { readableAddress } from "../../idn.js";
 import { t } from "../../text.js";
 import { Copy, Glyph, Icon, reason, word } from "../../ui.js";
 import { Because, groundOf } from "../../ui/because.js";
+import { Sandboxed } from "../../ui/verdict.js";
 import { Checks } from "./checks.js";
 import { Conversation } from "./conversation.js";
 import { curl } from "./curl.js";
@@ -21,7 +22,7 @@ export function Answer({ of: verdict, accept }) {
       <div class="grow">
         <p class="mail" id="verdict-mail">${verdict.email}</p>
         <h2 id="verdict-title" aria-describedby="verdict-mail">${word("status", verdict.status)}</h2>
-        <p class="sentence"><strong>${reason(verdict.reason)}</strong></p>
+        <p class="sentence"><strong>${reason(verdict.reason)}</strong> <${Sandboxed} of=${verdict} /></p>
         <${Because} of=${groundOf(verdict)} />
         ${verdict.suggestion && html`<div class="row meant"><span class="quiet">${t("verify.meant")}</span>
           <button type="button" class="pick" onClick=${() => accept(verdict.suggestion)}>${readableAddress(verdict.suggestion)}</button></div>`}

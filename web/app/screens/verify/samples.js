@@ -14,9 +14,6 @@ const SAMPLES = [
   ["unknown", "somebody@blocked.sandbox.test"],
 ];
 
-/** True for sandbox addresses, which work in live mode too. @param {string} email */
-export const isSample = (email) => /@([a-z0-9-]+\.)*sandbox\.test\.?$/i.test(email);
-
 /** @param {{ take: (email: string) => void, busy: boolean }} props */
 export function Samples({ take, busy }) {
   return html`<div class="samples">

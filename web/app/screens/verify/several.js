@@ -11,7 +11,7 @@ import { explain, Failure, Field, Form, Note, reason, STATUSES, Strip, Table, Ve
 import { Held } from "./held.js";
 import { addresses } from "./pasted.js";
 import { MOST, begin, forget, isOver, retry, run, stop } from "./queue.js";
-import { isSample } from "./samples.js";
+import { Sandboxed, isSample } from "../../ui/verdict.js";
 
 /** Maximum number of invalid entries named in the message. */
 const NAMED = 3;
@@ -75,7 +75,7 @@ function Results({ of: { rows, failure, until }, over }) {
 
 /** @param {import("./queue.js").Row} row */
 function because({ state, verdict, failure }) {
-  if (state === "told") return html`${reason(verdict.reason)}${verdict.suggestion && html` · ${t("verify.meant")} <a href=${link(["verify"], { email: verdict.suggestion })}>${readableAddress(verdict.suggestion)}</a>`}`;
+  if (state === "told") return html`${reason(verdict.reason)} <${Sandboxed} of=${verdict} />${verdict.suggestion && html` · ${t("verify.meant")} <a href=${link(["verify"], { email: verdict.suggestion })}>${readableAddress(verdict.suggestion)}</a>`}`;
   if (state === "failed") return explain(failure);
   return { waits: t("several.waits"), asked: t("several.asked"), left: t("several.left") }[state];
 }

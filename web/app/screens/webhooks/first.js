@@ -5,7 +5,7 @@ import { t } from "../../text.js";
 import { Button, Dialog, Glyph, Icon, Note, Secret, useFetched } from "../../ui.js";
 import { Code } from "../../ui/code.js";
 import { came, isAccepted, wrong } from "./outcome.js";
-import { LANGUAGES, checking } from "./signature.js";
+import { LANGUAGES, checking } from "../../../docs/signature.js";
 
 /** @param {{ of: any, close: () => void }} props `of`: webhook with its secret */
 export function First({ of, close }) {

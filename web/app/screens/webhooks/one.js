@@ -11,7 +11,7 @@ import { Code } from "../../ui/code.js";
 import { Edit } from "./edit.js";
 import { Hours } from "./hours.js";
 import { DeliveryState, came, isRedirect } from "./outcome.js";
-import { LANGUAGES, checking } from "./signature.js";
+import { LANGUAGES, checking } from "../../../docs/signature.js";
 
 /** @param {{ id: string, query?: URLSearchParams }} props */
 export function One({ id, query }) {

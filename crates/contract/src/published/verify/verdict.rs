@@ -218,7 +218,7 @@ schemas! {
 
 pub(super) fn passed() -> Value {
     json!({
-        "email": "jo@example.com", "domain": "example.com", "status": "passed", "reason": "valid", "passed": true,
+        "email": "valid@sandbox.test", "domain": "sandbox.test", "status": "passed", "reason": "valid", "passed": true,
         "role": false, "disposable": false, "free": false, "relay": false, "gibberish": false,
         "suggestion": "", "meta": ""
     })

@@ -62,6 +62,7 @@ async fn the_page_shows_every_operation() {
             assert!(page.text.contains(&parameter.name), "{id}: {}", parameter.name);
         }
     }
+    assert!(page.text.contains("\"error\": {") && !html.contains("<code>null</code>"), "examples are composed");
     for field in ["evidence.domain.mx[].preference", "credits.subscription", "data[].last4", "pagination.next_cursor"] {
         assert!(page.text.contains(field), "{field}");
     }

@@ -135,6 +135,26 @@ func main() {
 	panic(http.ListenAndServe(":8080", nil))
 }`,
 
+  Ruby: () => `# config.ru: start it with "rackup --port 8080"
+require "json"
+require "openssl"
+
+key = ENV.fetch("PROBITY_WEBHOOK_SECRET", "").delete_prefix("whsec_").unpack1("m")
+raise "Put the webhook's secret into PROBITY_WEBHOOK_SECRET." if key.empty?
+
+run lambda { |env|
+  id, timestamp = env.values_at("HTTP_WEBHOOK_ID", "HTTP_WEBHOOK_TIMESTAMP")
+  # The bytes as they came, before they are parsed.
+  body = env["rack.input"].read
+  digest = OpenSSL::HMAC.digest("SHA256", key, "#{id}.#{timestamp}.#{body}")
+  expected = "v1,#{[digest].pack("m0")}"
+  signatures = env.fetch("HTTP_WEBHOOK_SIGNATURE", "").split
+  signed = signatures.any? { |one| OpenSSL.secure_compare(expected, one) }
+  next [401, {}, []] unless signed && (Time.now.to_i - timestamp.to_i).abs <= 300
+  puts JSON.parse(body)["type"]
+  [204, {}, []]
+}`,
+
   curl: (url) => `# Sends a signed event to your server, as Probity does.
 id="evt_$(openssl rand -hex 13)"
 timestamp=$(date +%s)
@@ -150,6 +170,8 @@ curl --include '${url}' \\
 };
 
 export const LANGUAGES = Object.keys(WRITTEN);
+/** Languages of the servers that check signatures; the others send a signed request. */
+export const CHECKS = LANGUAGES.filter((language) => language !== "curl");
 
 /** @param {string} language one of {@link LANGUAGES} @param {string} url webhook URL */
 export const checking = (language, url) => WRITTEN[language](url.replaceAll("'", "%27"));
