@@ -1182,7 +1182,7 @@ export default {
   "review.wrong_text": "« C’est une erreur » garde le contact et crée une règle, pour qu’aucune exécution n’y touche.",
   "review.ruled": "Gardé, avec une règle",
   "review.kept": { one: "{n} contact gardé", many: "{n} de contacts gardés", other: "{n} contacts gardés" },
-  "review.too_late": "Trop tard : la décision est déjà envoyée.",
+  "review.too_late": "Trop tard : la décision est déjà envoyée.",
   "review.select": "Choisir des contacts",
   "review.all": { one: "Choisir le {n} affiché", many: "Choisir les {n} affichés", other: "Choisir les {n} affichés" },
   "review.pick": "Choisir {email}",
