@@ -102,10 +102,10 @@ pub(crate) fn held(by: Option<BrakeReason>) -> Wording {
             "La primera ejecución con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
         ],
         Some(BrakeReason::TooMany) => [
-            "Automatic runs would change more than 10% of the contacts, so this run is waiting for your decision. Nothing was changed.",
-            "Automatische Läufe würden mehr als 10\u{a0}% ihrer Kontakte ändern: Dieser fragt zuerst und hat nichts geändert.",
-            "Des exécutions automatiques changeraient plus de 10\u{a0}% de leurs contacts\u{a0}: celle-ci demande d’abord et n’a rien modifié.",
-            "Las ejecuciones automáticas cambiarían más del 10\u{a0}% de sus contactos: esta pregunta antes y no ha cambiado nada.",
+            "This run would change more contacts than automatic runs may, or all of them. It waits for your decision. Nothing was changed.",
+            "Dieser Lauf würde mehr Kontakte ändern, als automatische Läufe dürfen, oder alle. Er wartet auf Ihre Entscheidung und hat nichts geändert.",
+            "Cette exécution modifierait plus de contacts que ne le peuvent les exécutions automatiques, ou tous. Elle attend votre décision et n’a rien modifié.",
+            "Esta ejecución cambiaría más contactos de los permitidos a las automáticas, o todos. Espera su decisión y no ha cambiado nada.",
         ],
         None => [
             "Some actions failed. You decide about the rest.",
