@@ -17,7 +17,6 @@ mod loopback;
 mod mailbox;
 mod memory;
 mod personality;
-mod realistic;
 mod record;
 pub mod sandbox;
 mod session;
@@ -25,7 +24,7 @@ mod world;
 mod zone;
 
 pub use dialect::{Phrase, ServerDialect};
-pub use list::verify_list;
+pub use list::{RealisticList, verify_list};
 pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;
@@ -33,7 +32,6 @@ pub use personality::{
     AfterMisses, AfterRefusal, At, ClientRefusal, FaultKind, Greylist, Misbehaviour, Personality, Pipelining,
     Recipients, ReplyFault, ServerLimits, ServerPace, Tls,
 };
-pub use realistic::RealisticList;
 pub use record::{Happening, HostCounts, RecordedEvent, Trace, TraceHash};
 pub use world::{Builder, Host, HostPlan, HostReach, World, WorldError};
 pub use zone::{DnsFault, Mx, Zone};
